@@ -35,6 +35,7 @@ import msgspec
 
 from kwire.errors import UnsupportedVersion
 from kwire.messages.keyed import Keyed, KeyedList, NullableKeyed, keyed, with_find
+from kwire.native.objects import defaults_of
 from kwire.schema.versions import NONE, Versions
 
 if TYPE_CHECKING:
@@ -120,10 +121,8 @@ def _check_subclass(cls: type, base: type, fields: tuple[str, ...]) -> None:
 @cache
 def defaults(cls: type[Struct]) -> tuple[tuple[str, FieldValue], ...]:
     """Return (attribute, default) of a class, in order."""
-    return tuple(
-        (field.name, field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory())
-        for field in msgspec.structs.fields(cls)
-    )
+    found = defaults_of(cls).items()
+    return tuple((name, default.value if default.factory is None else default.factory()) for name, default in found)
 
 
 class _Spec:

@@ -9,15 +9,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec._core import Factory  # type: ignore[import-not-found]
 
 from kwire import native
 
-__all__ = ["UnknownLayout", "layout_of", "trusts"]
+__all__ = ["Default", "UnknownLayout", "defaults_of", "layout_of", "trusts"]
 
 HEAD_BYTES = object.__basicsize__
 SLOT_BYTES = tuple.__itemsize__
+
+
+class Default(NamedTuple):
+    """The default of a field: a value that all objects share, or what makes one for each object."""
+
+    value: Any
+    factory: type | None
 
 
 class UnknownLayout(Exception):
@@ -36,6 +45,19 @@ def layout_of(cls: type, names: Sequence[str]) -> tuple[int, list[int]]:
     if not allocator or cls.__itemsize__ or len(set(offsets)) < len(names) or not places or set(offsets) - {*places}:
         raise UnknownLayout(f"the fields of {cls.__name__} are not in its objects, where compiled code sets them")
     return allocator, offsets
+
+
+def defaults_of(cls: type[msgspec.Struct]) -> dict[str, Default]:
+    """Return the default of each field of a class whose fields all have one, in order.
+
+    msgspec.structs.fields knows them too, but evaluates the annotations of the class, which took longer than the rest
+    of a codec.
+    """
+    defaults = cls.__struct_defaults__
+    return {
+        name: Default(None, default.factory) if isinstance(default, Factory) else Default(default, None)
+        for name, default in zip(cls.__struct_fields__, defaults, strict=True)
+    }
 
 
 def _supported() -> str:

@@ -14,9 +14,7 @@ from __future__ import annotations
 from array import array
 from uuid import UUID, SafeUUID
 
-import msgspec
-
-from kwire.native.objects import layout_of
+from kwire.native.objects import Default, defaults_of, layout_of
 from kwire.plan.rows import WORD, Plan
 
 __all__ = ["Job", "frame_count"]
@@ -43,19 +41,19 @@ class Job:
 
     def _layout(self, cls: type) -> int:
         if cls not in self._layouts:
-            fields = msgspec.structs.fields(cls)
-            allocator, offsets = layout_of(cls, [field.name for field in fields])
-            words = [id(cls), allocator, len(fields)]
-            for field, offset in zip(fields, offsets, strict=True):
-                words += offset, *self._default(field)
+            defaults = defaults_of(cls)
+            allocator, offsets = layout_of(cls, [*defaults])
+            words = [id(cls), allocator, len(defaults)]
+            for default, offset in zip(defaults.values(), offsets, strict=True):
+                words += offset, *self._default(default)
             self._layouts[cls] = array("q", words)
         return self._layouts[cls].buffer_info()[0]
 
-    def _default(self, field: msgspec.structs.FieldInfo) -> tuple[int, int]:
-        if field.default_factory is msgspec.NODEFAULT:
-            self._kept.append(field.default)
-            return id(field.default), 0
-        return (0, 0) if field.default_factory is list else (0, self._layout(field.default_factory))
+    def _default(self, default: Default) -> tuple[int, int]:
+        if default.factory is None:
+            self._kept.append(default.value)
+            return id(default.value), 0
+        return (0, 0) if default.factory is list else (0, self._layout(default.factory))
 
     def _uuid_layout(self) -> int:
         allocator, (number, is_safe) = layout_of(UUID, ["int", "is_safe"])
