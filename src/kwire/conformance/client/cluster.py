@@ -185,7 +185,7 @@ class Front:
             body = await body
         delivery = next((rule.delivery for rule in rules if rule.delivery is not None), None) or Delivery()
         if body is None and not any(rule.unhandled for rule in rules):
-            upstream.write(self.placement.forwarded(request, exchange.frame))
+            upstream.write(self.placement.forwarded(exchange))
             await upstream.drain()
             if request.expects_reply:
                 answer = await _read_frame(source)

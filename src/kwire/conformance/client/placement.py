@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kwire.conformance.client.exchange import Exchange
-    from kwire.protocol.requests import Request
 
 __all__ = ["LOCALHOST", "Placement"]
 
 LOCALHOST = "127.0.0.1"
+ANY_NODE, NO_NODE, BROKER = -1, 0, 1
+"""Ids of nodes: of a client that expects none, of none that exists, of the broker behind."""
 GROUP_APIS = frozenset(
     {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch", "ConsumerGroupHeartbeat"}
 )
@@ -84,23 +85,27 @@ class Placement:
             for part in parts:
                 yield name, part
 
-    def forwarded(self, request: Request, frame: bytes) -> bytes:
-        """Return the frame that the broker gets: without leader epochs that only this cluster has."""
-        body = request.body
-        if (
-            not self.epochs
-            or body is None
-            or not any(getattr(part, "current_leader_epoch", -1) >= 0 for _, part in self._partitions(body))
-        ):
-            return frame
-        kept = [(part, part.current_leader_epoch) for _, part in self._partitions(body)]
+    def forwarded(self, exchange: Exchange) -> bytes:
+        """Return the frame that the broker gets: without node ids and leader epochs that only this cluster has."""
+        request, body = exchange.request, exchange.body
+        assert request is not None
+        changed: list[tuple[Any, str, int]] = []
+        if exchange.api == "ApiVersions":  # version 5 names the node that the client expects
+            if body is not None and body.node_id != ANY_NODE:
+                changed = [(body, "node_id", BROKER if body.node_id == exchange.node else NO_NODE)]
+        elif self.epochs:
+            parts = [part for _, part in self._partitions(body) if getattr(part, "current_leader_epoch", -1) >= 0]
+            changed = [(part, "current_leader_epoch", -1) for part in parts]
+        if not changed:
+            return exchange.frame
+        kept = [(owner, name, getattr(owner, name)) for owner, name, _ in changed]
         try:
-            for part, _ in kept:
-                part.current_leader_epoch = -1
+            for owner, name, value in changed:
+                setattr(owner, name, value)
             return request_codec(request.api_key, request.version).encode((request.header, body))
         finally:
-            for part, epoch in kept:
-                part.current_leader_epoch = epoch
+            for owner, name, value in kept:
+                setattr(owner, name, value)
 
     # Responses
 
