@@ -10,13 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kwire.broker.apis import SERVED
 from kwire.broker.context import Peer
 from kwire.broker.dispatch import error_response, make_call
-from kwire.broker.faults import parse_api, parse_error
-from kwire.conformance.broker.requests import response
+from kwire.broker.faults import entities, parse_api, parse_error
+from kwire.broker.faults.names import FETCH
 from kwire.errors import BrokerError
 from kwire.messages.base import Message
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Delivery", "Rule", "Script", "failed"]
 
+SCRIPTED = "scripted"
 Change = Callable[["Exchange", Any], Any]
 
 
@@ -86,21 +87,13 @@ class Rule:
 def failed(exchange: Exchange, error: ErrorCode) -> Message:
     """Return the response of kwire's broker to a request that fails as a whole, as its faults do."""
     assert exchange.request is not None
-    if exchange.api == "Fetch":  # the broker's fault is one of the whole response
-        topics = [
-            {
-                "topic": topic.topic,
-                "topic_id": topic.topic_id,
-                "partitions": [
-                    {"partition_index": each.partition, "error_code": int(error), "high_watermark": -1, "records": b""}
-                    for each in topic.partitions
-                ],
-            }
-            for topic in exchange.body.topics
-        ]
-        return response("Fetch", exchange.version, responses=topics)
+    if exchange.api_key == FETCH:  # the error of each partition, not that of the response, which later versions have
+        body: Any = entities.failed(exchange.body, FETCH, exchange.version, error, SCRIPTED)
+        for partition in (each for topic in body.responses for each in topic.partitions):
+            partition.high_watermark = -1
+        return cast("Message", body)
     peer = Peer(connection_id="", host="", port=0, listener="")
-    return error_response(make_call(exchange.request, peer), BrokerError("scripted", error))
+    return error_response(make_call(exchange.request, peer), BrokerError(SCRIPTED, error))
 
 
 class Script:
