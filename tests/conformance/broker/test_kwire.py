@@ -53,3 +53,15 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
             names = set(client.metadata().topics)
         assert [name for name in names if name.startswith(session.prefix)] == []
         assert "kwire-conformance-mine" in names
+
+
+def test_topics_that_the_broker_should_have_rejected_are_deleted(tmp_path: Path) -> None:
+    """Tansu 0.6.0 kept those of ERROR-CREATE-TOPICS: it accepts their names."""
+    with Broker(tmp_path) as broker:
+        session = session_of(broker)
+        session.learn_versions()
+        broker.create_topic(f"{session.prefix}-rejected")
+        broker.create_topic("kwire-conformance-mine")
+        assert session.clean_up() == []
+        with Client(broker.bootstrap_servers) as client:
+            assert set(client.metadata().topics) == {"kwire-conformance-mine"}

@@ -147,12 +147,15 @@ class Session:
         return self._lacks[need]
 
     def clean_up(self) -> list[str]:
-        """Delete the topics and groups of this session. Returns the names that are left."""
+        """Delete the topics and groups of this session. Returns the names that are left.
+
+        That includes topics that the broker should have rejected, such as those with invalid names.
+        """
         left = []
         bench = Bench(self, "cleanup")
         try:
             left += bench.delete_groups(self.groups)
-            left += bench.delete_topics(self.topics)
+            left += bench.delete_topics([*dict.fromkeys([*self.topics, *bench.own_topics()])])
         except KwireError:
             left = [*self.groups, *self.topics]
         finally:
@@ -407,6 +410,11 @@ class Bench:
             time.sleep(0.05)
 
     # Removal
+
+    def own_topics(self) -> list[str]:
+        """Return the topics of the cluster with the session's prefix."""
+        body = self.ask("Metadata", self.best("Metadata", 8), topics=None)
+        return [each.name for each in body.topics if (each.name or "").startswith(self.session.prefix)]
 
     def delete_topics(self, names: Sequence[str]) -> list[str]:
         """Delete topics with the session's prefix. Returns those that are left."""
