@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 import ssl
@@ -152,6 +153,19 @@ def test_a_cached_token_is_used_until_its_time_is_over(monkeypatch: pytest.Monke
     for now, expected in ((0.0, "a"), (WITHOUT_EXPIRY_S - 1, "a"), (WITHOUT_EXPIRY_S, "b")):
         monkeypatch.setattr("kwire.client.oauthbearer.time.time", lambda now=now: now)
         assert source.token() == expected
+
+
+@pytest.mark.parametrize("claims", ['{"exp": 1' + 400 * "0" + "}", 100_000 * "["])
+def test_a_token_whose_expiry_is_no_time_has_none(claims: str) -> None:
+    """An endpoint's token with such a number ended the client with OverflowError or RecursionError."""
+    payload = base64.urlsafe_b64encode(claims.encode()).decode().rstrip("=")
+    assert expiry_of(f"e30.{payload}.") is None
+
+
+@pytest.mark.parametrize("given", [b"token", None, 5])
+def test_a_token_callback_that_returns_no_text_is_an_error(given: Any) -> None:
+    with pytest.raises(OptionError, match="token is empty or invalid: expected text"):
+        TokenSource(lambda: given).token()
 
 
 @pytest.mark.parametrize(
@@ -314,6 +328,11 @@ def test_the_secret_does_not_follow_a_redirect(endpoint: str, code: int, path: s
             "several token sources are set .sasl.oauthbearer.token.env, sasl",
         ),
         ({ENDPOINT: "ftp://x"}, "expected a file:, http: or https: URL"),
+        ({ENDPOINT: "http://[x"}, "expected a file:, http: or https: URL"),
+        ({"sasl.oauthbearer.token.callback": ":f"}, "expected module:function"),
+        ({"sasl.oauthbearer.token.callback": ".os:f"}, "'sasl.oauthbearer.token.callback': "),
+        ({"sasl.oauthbearer.token.callback": "os:name"}, "os:name is not a function"),
+        ({"sasl.oauthbearer.token.callback": "os:getpid"}, "token is empty or invalid"),
         ({ENDPOINT: "https://x"}, "credentials are missing; set sasl.oauthbearer.client.credentials.client.id"),
         ({"sasl.login.callback.handler.class": "com.example.Mine"}, "Java classes cannot be loaded"),
         ({"sasl.oauthbearer.jwt.retriever.class": "o.a.k.JwtBearerJwtRetriever"}, "Java classes cannot be loaded"),

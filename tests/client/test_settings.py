@@ -48,6 +48,33 @@ def test_a_jaas_config_sets_user_and_password_and_no_repr_shows_them() -> None:
     assert settings.uses_tls
 
 
+@pytest.mark.parametrize(
+    "jaas",
+    [
+        "org.PlainLoginModule\trequired\nusername='u' password='p; \"x';",
+        'org.PlainLoginModule required username="u"password="p; \\"x"',
+        " org.PlainLoginModule REQUIRED username = u password = 'p; \\\"x' ; ",
+    ],
+)
+def test_a_jaas_config_has_javas_quotes_and_spaces(jaas: str) -> None:
+    given = {**SERVERS, **SASL, "sasl.mechanism": "PLAIN", "sasl.jaas.config": jaas}
+    settings = ClientSettings.parse(given)
+    assert (settings.sasl_username, settings.sasl_password) == ("u", 'p; "x')
+    lines = kerberos("useTicketCache=true")["sasl.jaas.config"].replace(" ", "\n")
+    login = ClientSettings.parse({**SERVERS, **SASL, "sasl.jaas.config": lines, "sasl.kerberos.service.name": "kafka"})
+    assert login.kerberos is not None
+
+
+@pytest.mark.parametrize("value", [None, b"secret", ["secret"], {"secret": 1}])
+def test_a_value_that_is_no_text_is_refused_and_not_shown(value: object) -> None:
+    """None as text was a password, a transactional id and a rack of four letters."""
+    for name in ("transactional_id", "client.rack", "sasl.password", "ssl.ca.location", "security.protocol"):
+        with pytest.raises(OptionError, match=f"'{name.replace('_', '.')}': expected text") as caught:
+            ClientSettings.parse({**SERVERS, name: value})
+        assert "secret" not in str(caught.value)
+    assert ClientSettings.parse({**SERVERS, "ssl.ca.location": DATA}).ssl_ca_location == str(DATA)
+
+
 def test_no_timeout_is_longer_than_the_overall_timeout() -> None:
     settings = ClientSettings.parse({**SERVERS, "default.api.timeout.ms": "1500"})
     assert (settings.request_timeout_ms, settings.socket_connection_setup_timeout_ms) == (1500, 1500)
@@ -131,6 +158,10 @@ def test_no_timeout_is_longer_than_the_overall_timeout() -> None:
             "'sasl.username': sasl.jaas.config has another one",
         ),
         ({**SERVERS, "transactional.id": "t", "enable.idempotence": False}, "a transactional producer requires true"),
+        ({**SERVERS, "ssl.truststore.password": "x"}, "without 'ssl.truststore.location' it opens nothing"),
+        ({**SERVERS, "ssl.keystore.password": "x"}, "without 'ssl.keystore.location' it opens nothing"),
+        ({**SERVERS, "sasl.jaas.config": f"{SCRAM}; {SCRAM};"}, "expected ...LoginModule required"),
+        ({**SERVERS, "sasl.jaas.config": f"{SCRAM} tokenauth;"}, "expected ...LoginModule required"),
     ],
 )
 def test_errors_name_the_config_and_the_expected_value(given: dict[str, Any], message: str) -> None:

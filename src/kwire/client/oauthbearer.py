@@ -24,7 +24,7 @@ import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kwire.errors import OptionError
 from kwire.identifiers import decode_base64url
@@ -65,9 +65,10 @@ class TokenSource:
         """Return a token for a new connection. Raises OptionError with the reason if there is none."""
         if self._cached and time.time() < self._cached_until:
             return self._cached
-        token = self.retrieve().strip()
+        given: object = self.retrieve()
+        token = given.strip() if isinstance(given, str) else ""
         if not token or not token.isascii() or any(not each.isprintable() or each == " " for each in token):
-            raise OptionError("OAUTHBEARER token is empty or invalid: expected visible ASCII characters")
+            raise OptionError("OAUTHBEARER token is empty or invalid: expected text of visible ASCII characters")
         if self.is_cached:
             now = time.time()
             expiry = expiry_of(token)
@@ -87,7 +88,7 @@ def expiry_of(token: str) -> float | None:
     parts = token.split(".")
     try:
         return float(json.loads(decode_base64url(parts[1]))["exp"])
-    except (IndexError, KeyError, TypeError, ValueError):
+    except (IndexError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
         return None
 
 
@@ -163,13 +164,13 @@ def choose_source(configs: OAuthConfigs, jaas: Mapping[str, str]) -> TokenSource
     if unsecured:
         return TokenSource(lambda: unsecured_login(unsecured), extensions)
     assert url is not None
-    scheme = urllib.parse.urlsplit(url).scheme
-    if scheme == "file":
+    parts = split_url(url)
+    if parts is not None and parts.scheme == "file":
         from urllib.request import url2pathname  # imported here and below: a tenth of what a client imports
 
-        path = Path(url2pathname(urllib.parse.urlsplit(url).path))
+        path = Path(url2pathname(parts.path))
         return TokenSource(lambda: from_file(path), extensions)
-    if scheme not in ("http", "https"):
+    if parts is None or parts.scheme not in ("http", "https"):
         raise OptionError(f"config '{SETTING}': expected a file:, http: or https: URL")
     client_id = configs.client_id or jaas.get("clientId")
     client_secret = configs.client_secret or jaas.get("clientSecret")
@@ -205,6 +206,14 @@ def check_options(jaas: Mapping[str, str], *, is_endpoint: bool) -> None:
         LOGGER.warning("config 'sasl.jaas.config': options without effect: %s", ", ".join(idle))
 
 
+def split_url(url: str) -> urllib.parse.SplitResult | None:
+    """Return the parts of a URL, None if it is none."""
+    try:
+        return urllib.parse.urlsplit(url)
+    except ValueError:  # half a pair of brackets
+        return None
+
+
 def from_environment(name: str) -> str:
     """Read a token from an environment variable. Raises OptionError."""
     try:
@@ -223,14 +232,16 @@ def from_file(path: Path) -> str:
 
 def load_callback(name: str) -> Callable[[], str]:
     """Import the function named `module:function`. Raises OptionError."""
-    module, colon, function = name.partition(":")
-    if not colon:
+    module, _, function = name.partition(":")
+    if not module or not function:
         raise OptionError("config 'sasl.oauthbearer.token.callback': expected module:function")
     try:
-        callback: Callable[[], str] = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError) as error:
+        callback: object = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, TypeError) as error:  # TypeError: a relative name
         raise OptionError(f"config 'sasl.oauthbearer.token.callback': {error}") from None
-    return callback
+    if not callable(callback):
+        raise OptionError(f"config 'sasl.oauthbearer.token.callback': {name} is not a function")
+    return cast("Callable[[], str]", callback)
 
 
 def unsecured_login(options: Mapping[str, str]) -> str:

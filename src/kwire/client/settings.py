@@ -10,6 +10,7 @@ Source: ConsumerConfig, ProducerConfig, AdminClientConfig, SaslConfigs and SslCo
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,12 @@ MAX_INT32 = (1 << 31) - 1
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 OF_ONE_MECHANISM = {"Krb5LoginModule": "GSSAPI", "OAuthBearerLoginModule": "OAUTHBEARER"}
 JAAS_FORM = 'expected ...LoginModule required username="..." password="...";'
-LOGIN = re.compile(r"\s*[\w.$]+\s+(?i:required|requisite|sufficient|optional)\b")
+JAAS_OPTION = re.compile(r"""([\w.-]+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;"']+)""", re.DOTALL)
+JAAS = re.compile(
+    r"\s*([\w.$]+)\s+(?i:required|requisite|sufficient|optional)"
+    rf"((?:(?:\s+|(?<=[\"']))(?:{JAAS_OPTION.pattern}))*)\s*;?\s*",
+    re.DOTALL,
+)
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 
@@ -327,6 +333,8 @@ def parse_config(given: str, value: object) -> tuple[str, object] | None:
     key, parse = KNOWN[name]
     if key == "oauth_callback" and callable(value):
         return key, value
+    if not isinstance(value, str | int | float | os.PathLike):  # None would become a name or a password of 4 letters
+        raise OptionError(f"config '{name}': expected text, a number or a bool, got {type(value).__name__}")
     try:
         return key, parse(str(value).lower() if isinstance(value, bool) else str(value))
     except ValueError as error:
@@ -404,15 +412,15 @@ def check_certificates(fields: Fields) -> None:
         if given in fields and needed not in fields:
             name, missing = (each.replace("_", ".") for each in (given, needed))
             raise OptionError(f"config '{name}': without '{missing}' the client would present no certificate; set both")
+    for store, place in (("truststore", "ssl_ca_location"), ("keystore", location)):
+        if fields.get(f"ssl_{store}_password") and place not in fields:
+            name = f"ssl.{store}"
+            raise OptionError(f"config '{name}.password': without '{name}.location' it opens nothing; set both")
 
 
 def check_sasl(fields: Fields) -> None:
     """Convert sasl.jaas.config and the configs of a mechanism to fields of ClientSettings. Raises OptionError."""
-    jaas = fields.pop("sasl_jaas_config", None) or ""
-    module = jaas.strip().partition(" ")[0]
-    options = parse_jaas(jaas)
-    if jaas.strip() and not LOGIN.match(jaas):
-        raise OptionError(f"config 'sasl.jaas.config': {JAAS_FORM}")
+    module, options = parse_jaas(fields.pop("sasl_jaas_config", None) or "")
     oauth, kerberos = (of_mechanism(fields, prefix) for prefix in ("oauth_", "kerberos_"))
     if not fields.get("security_protocol", "").startswith("SASL"):
         return  # configs of mechanisms are ignored, as in Java
@@ -449,7 +457,19 @@ def check_password(fields: Fields, module: str, options: dict[str, str]) -> None
         fields["sasl_tokenauth"] = True
 
 
-def parse_jaas(text: str) -> dict[str, str]:
-    """Parse the options of a login module, name="value" or name=value, without quotes and backslashes."""
-    pairs = re.findall(r'([\w.-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))', text)
-    return {name: re.sub(r"\\(.)", r"\1", quoted) or plain for name, quoted, plain in pairs}
+def parse_jaas(text: str) -> tuple[str, dict[str, str]]:
+    """Return the one login module and its options, name="value", name='value' or name=value; ("", {}) for no text.
+
+    Raises OptionError, without a secret, for anything else and for several modules, as in Java.
+    Source: org.apache.kafka.common.security.JaasConfig, JaasContext.load.
+    """
+    if not text.strip():
+        return "", {}
+    login = JAAS.fullmatch(text)
+    if login is None:
+        raise OptionError(f"config 'sasl.jaas.config': {JAAS_FORM}")
+    return login[1], {name: _unquoted(value) for name, value in JAAS_OPTION.findall(login[2])}
+
+
+def _unquoted(value: str) -> str:
+    return re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.DOTALL) if value[0] in "\"'" else value
