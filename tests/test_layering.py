@@ -18,6 +18,7 @@ ORDER = [
     "identifiers",
     "target_paths",
     "http_deadline",
+    "url_passwords",
     "wire",
     "native",
     "schema",

@@ -80,6 +80,7 @@ def test_a_name_that_is_too_long_is_an_error(
         ("log", "dump", "{data}", "--offsets", "x:"),
         ("log", "dump", "{data}", "--offsets", ""),
         ("log", "dump", "{data}", "--since", "yesterday"),
+        ("log", "dump", "{data}", "--since", "--5"),
         ("log", "dump", "{data}", "--kafka-version", "3.9"),
         ("log", "dump", "{data}", "--like-kafka", "--kafka-version", "0.8"),
         ("log", "dump", "{data}", "--like-kafka", "--format", "json"),

@@ -18,7 +18,7 @@ from kwire.client import Client, ClientSettings, Producer, fetch_requests
 from kwire.client import client as client_module
 from kwire.client.broker_connection import BrokerConnection
 from kwire.client.oauthbearer import unsecured_token
-from kwire.errors import ConnectionFailed, KwireError
+from kwire.errors import ConnectionFailed, KwireError, OptionError
 from kwire.records import read_batches, write_batch
 from tests.records.test_builder import plain
 from tests.rewriting_proxy import RewritingProxy
@@ -171,6 +171,28 @@ def test_each_of_these_settings_is_needed(
         del given["ssl.keystore.certificate.chain"]
     with pytest.raises(ConnectionFailed, match=message):
         topics(broker, given)
+
+
+@pytest.mark.parametrize(("given", "sizes"), [({}, [3]), ({"fetch.max.bytes": 200}, [2, 1])])
+def test_a_response_has_at_most_fetch_max_bytes(given: dict[str, int], sizes: list[int]) -> None:
+    """Also below max.partition.fetch.bytes, whose default is 8 MiB: the larger of both counted."""
+    with Broker() as broker:
+        broker.create_topic("most")
+        with Client(broker.bootstrap_servers, **given) as client, Producer(client) as producer:
+            for _ in range(3):
+                batch = write_batch([plain(0, None, b"v", 5)], **producer.fields("most", 0))
+                assert 66 < len(batch) < 100
+                producer.send("most", 0, batch, 1)
+            assert [len(list(read_batches(each.records))) for each in client.read("most", 0, 0, 3)] == sizes
+
+
+def test_an_unknown_isolation_is_an_option_error() -> None:
+    with Broker() as broker, Client(broker.bootstrap_servers) as client:
+        broker.create_topic("orders")
+        with pytest.raises(OptionError, match="isolation 'committed': expected one of read_uncommitted, read_commi"):
+            client.list_offsets({("orders", 0): -1}, isolation="committed")
+        with pytest.raises(OptionError, match="isolation 'committed'"):
+            list(client.read("orders", 0, 0, 1, isolation="committed"))
 
 
 @pytest.mark.parametrize(("more", "sizes"), [(0, [1, 1]), (1, [2])])

@@ -13,10 +13,12 @@ import pytest
 
 from kwire.broker import Broker
 from kwire.cli.main import run
+from kwire.client import Client
 from kwire.errors import BrokerError, OptionError
 from kwire.lake import Change, Layout, commit_dead_letters, prepare_dead_letters, unwrapped_schema, write_rows
 from kwire.lake.dead_letters import open_dead_letters
 from kwire.lake.letter_topic import DeadLetterTopic, _record
+from kwire.records import Compression, read_batches
 from kwire.schemas import Registry, encode
 from tests.lake.avro_values import registry as registry
 from tests.lake.avro_values import write_values
@@ -101,6 +103,20 @@ def test_many_large_letters_are_written_at_least_once(delta: Tables) -> None:
         assert table.state().spans == {("t", 0): ((0, 40),)}
 
 
+def test_letters_are_compressed_as_the_settings_say(delta: Tables) -> None:
+    """compression.type was accepted and had no effect."""
+    batch = rows_with_errors(4, 1000)
+    with Broker() as broker:
+        broker.create_topic("dead", partitions=1)
+        settings = {"compression.type": "zstd", "compression.zstd.level": "19"}
+        target = open_dead_letters(f"kafka://{broker.bootstrap_servers}/dead", delta.open, settings)
+        plan = delta.open().prepare(unwrapped_schema(batch.schema), Layout())
+        write_rows([batch], plan, prepare_dead_letters(target, plan))
+        with Client(broker.bootstrap_servers) as client:
+            (fetched,) = client.read("dead", 0, 0, 4)
+            assert [each.compression for each in read_batches(fetched.records)] == [Compression.ZSTD]
+
+
 def test_timestamps_that_python_or_kafka_does_not_have(delta: Tables) -> None:
     """A year after 9999 is no datetime; Kafka has no timestamp before 1970."""
     micros = [400_000_000_000_000_000, -1, 1999, None]
@@ -127,6 +143,9 @@ def test_topics_that_are_refused(delta: Tables) -> None:
         careless = {"acks": "1", "enable.idempotence": "false"}
         target = open_dead_letters(f"kafka://{broker.bootstrap_servers}/dead", delta.open, careless)
         with pytest.raises(OptionError, match="config 'acks': topic 'dead' for dead letters requires all"):
+            prepare_dead_letters(target, plan)
+        target = open_dead_letters(f"kafka://{broker.bootstrap_servers}/dead", delta.open, {"transactional.id": "t"})
+        with pytest.raises(OptionError, match=r"'transactional\.id': topic 'dead' for dead letters is written without"):
             prepare_dead_letters(target, plan)
 
 

@@ -366,11 +366,23 @@ def test_tls_checks_both_sides(tls: tuple[ssl.SSLContext, Path]) -> None:
         ("http://", {}, "expected http://HOST"),
         ("ftp://h", {}, "expected http://HOST"),
         ("http://u:secret@h?x=1", {}, "'http://h.x=1': expected http://HOST"),
+        ("http://u:secret@[h", {}, r"'http://\[h': expected http://HOST"),
+        ("http://u:a@h,http://v:b@g", {}, "http://h,http://g: the URLs have different users"),
+        ("http://u:a@h", {"bearer_auth_token": "b"}, "bearer_auth_token: the URL has a user already"),
+        ("http://u:a@h", {"basic_auth_user_info": "u:b"}, "basic_auth_user_info: the URL has a user already"),
     ],
 )
 def test_invalid_settings_are_rejected(url: str, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         Registry(url, **settings)
+
+
+def test_settings_of_tls_are_refused_for_registries_without_it(tmp_path: Path) -> None:
+    ca = str(tmp_path / "ca.pem")
+    trustme.CA().cert_pem.write_to_path(ca)
+    with pytest.raises(OptionError, match="ssl_ca_location: connections to http://h,http://g are not encrypted"):
+        Registry("http://h,http://u:secret@g", ssl_ca_location=ca)
+    assert Registry("http://h,HTTPS://g", ssl_ca_location=ca).location == "http://h,HTTPS://g"
 
 
 def test_files_of_a_folder_have_ids_subjects_and_versions_in_their_names(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from kwire.errors import OptionError
+from kwire.url_passwords import holds_password
 
 if TYPE_CHECKING:
     from kwire.schemas import Registry
@@ -44,7 +44,7 @@ def open_registry(registry: str | None, config_file: str | None) -> Registry | N
     from kwire.schemas import Registry, choice
     from kwire.schemas.http import HttpSettings
 
-    if "://" in registry and urlsplit(registry).password is not None:
+    if holds_password(registry):
         raise OptionError("--registry: secrets on a command line are visible to others; use --registry-config")
     if config_file is None:
         return choice.open_registry(registry)

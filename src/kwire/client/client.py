@@ -27,7 +27,6 @@ from kwire.client.failures import ConnectionFailures, is_final, is_unknown_host
 from kwire.client.fetch_requests import (
     FETCH,
     FETCH_WAIT_MS,
-    ISOLATION,
     NO_SESSION,
     Diverged,
     Fetched,
@@ -36,6 +35,7 @@ from kwire.client.fetch_requests import (
     ReadReplica,
     Wanted,
     fetched_from,
+    level_of,
 )
 from kwire.client.settings import ClientSettings
 from kwire.errors import BrokerError, ConnectionFailed, LogTruncated
@@ -334,7 +334,7 @@ class Client:
 
         limit_ms: of the retries, as in retry(). Raises ConnectionFailed, BrokerError if no broker responds.
         """
-        level = ISOLATION[isolation or self.settings.isolation_level]
+        level = level_of(isolation or self.settings.isolation_level)
         offsets: dict[TopicPartition, OffsetAndTimestamp] = {}
         errors: dict[TopicPartition, BrokerError | ConnectionFailed] = {}
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.settings import ClientSettings
-from kwire.errors import BrokerError, CorruptBatch, LogTruncated
+from kwire.errors import BrokerError, CorruptBatch, LogTruncated, OptionError
 from kwire.identifiers import TopicPartition, by_topic
 from kwire.messages import FetchRequest, FetchResponse
 from kwire.protocol.error_codes import ErrorCode
@@ -175,7 +175,7 @@ class FetchSession:
     ) -> tuple[FetchRequest, int]:
         """Return a request for all of `wanted`, and its version.
 
-        supported: the highest version that the broker supports. max_bytes: of the response, by default fetch.max.bytes.
+        supported: the highest version that the broker supports. max_bytes: of the response, at most fetch.max.bytes.
         names_rack: whether the leader may name a replica in client.rack.
         The broker moves partitions with records to the end of a session; without one, their order here counts.
         """
@@ -184,8 +184,8 @@ class FetchSession:
         request = FetchRequest(
             max_wait_ms=FETCH_WAIT_MS,
             min_bytes=settings.fetch_min_bytes,
-            max_bytes=max_bytes or max(settings.fetch_max_bytes, settings.max_partition_fetch_bytes),
-            isolation_level=ISOLATION[isolation],
+            max_bytes=min(max_bytes or settings.fetch_max_bytes, settings.fetch_max_bytes),
+            isolation_level=level_of(isolation),
             rack_id=settings.client_rack if names_rack else "",
         )
         changed: Mapping[TopicPartition, Wanted] = wanted
@@ -231,6 +231,13 @@ class FetchSession:
             for data in topic.partitions:
                 if (name, data.partition_index) in self.wanted:
                     yield (name, data.partition_index), data
+
+
+def level_of(isolation: str) -> int:
+    """Return the number of an isolation level. Raises OptionError for an unknown one."""
+    if isolation not in ISOLATION:
+        raise OptionError(f"isolation {isolation!r}: expected one of {', '.join(ISOLATION)}")
+    return ISOLATION[isolation]
 
 
 def fetch_topics(wanted: Mapping[TopicPartition, Wanted], version: int, max_bytes: int) -> list[FetchTopic]:

@@ -130,7 +130,7 @@ class Source:
 class Fetcher:
     """Fetches partitions of one cluster, until close(). For one thread, like its client.
 
-    max_bytes: of a response, by default fetch.max.bytes.
+    max_bytes: of a response, at most fetch.max.bytes, which is the default.
     """
 
     def __init__(self, client: Client, *, isolation: str = "read_uncommitted", max_bytes: int | None = None) -> None:

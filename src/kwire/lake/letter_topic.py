@@ -52,11 +52,16 @@ class DeadLetterTopic:
         """Do nothing: clients are those of tasks."""
 
     def connect(self) -> Client:
-        """Return a client of the cluster. Raises OptionError for acks other than all, as letters could get lost."""
+        """Return a client of the cluster.
+
+        Raises OptionError for acks other than all, as letters could get lost, and for a transactional id.
+        """
         client = self.address.connect(self.settings)
+        what = f"topic '{self.name}' for dead letters"
         if client.settings.acks != -1:
-            client.close()
-            raise OptionError(f"config 'acks': topic '{self.name}' for dead letters requires all")
+            raise OptionError(f"config 'acks': {what} requires all")
+        if client.settings.transactional_id is not None:
+            raise OptionError(f"config 'transactional.id': {what} is written without transactions; remove the config")
         return client
 
     def partitions(self, client: Client) -> int:
@@ -106,7 +111,9 @@ class TopicWriter:
             by_partition.setdefault(chosen % count, []).append(_record(row))
         for partition, records in by_partition.items():
             fields = producer.fields(self._topic.name, partition)
-            for data in write_batches(records, batch_size=BATCH_BYTES, **fields):
+            codec, level = producer.client.settings.compression_type, producer.client.settings.compression_level
+            batches = write_batches(records, batch_size=BATCH_BYTES, compression=codec, level=level, **fields)
+            for data in batches:
                 for start, end in batch_spans(data):
                     batch = bytearray(data[start:end])
                     batch[:8] = bytes(8)  # brokers assign offsets

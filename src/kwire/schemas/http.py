@@ -12,11 +12,12 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from kwire.errors import OptionError, RegistryError, UnknownSchema, did_you_mean
 from kwire.extras import needing
 from kwire.schemas.registered import LATEST, RegisteredSchema, SchemaId, schema_from_json
+from kwire.url_passwords import without_user
 
 if TYPE_CHECKING:
     import urllib3
@@ -82,6 +83,10 @@ class HttpSource:
     def __init__(self, urls: str, settings: HttpSettings) -> None:
         self.location, self._urls, user_info = _parse_urls(urls)
         self._headers = {"Accept": f"{CONTENT_TYPE}, application/json", "User-Agent": "kwire"}
+        if user_info is not None:
+            for name in ("basic_auth_user_info", "bearer_auth_token"):
+                if getattr(settings, name) not in (None, user_info):
+                    raise OptionError(f"{name}: the URL has a user already; remove one of both")
         basic = settings.basic_auth_user_info or user_info
         if basic is not None:
             import base64
@@ -90,6 +95,10 @@ class HttpSource:
         elif settings.bearer_auth_token is not None:
             self._headers["Authorization"] = f"Bearer {settings.bearer_auth_token}"
         self._pool = _open_pool(settings)
+        if not any(url.lower().startswith("https:") for url in self._urls):
+            for name in ("ssl_ca_location", "ssl_certificate_location"):
+                if getattr(settings, name) is not None:
+                    raise OptionError(f"{name}: connections to {self.location} are not encrypted; use https://")
 
     def by_id(self, schema_id: SchemaId) -> RegisteredSchema:
         """Return the schema with an id or GUID."""
@@ -145,7 +154,7 @@ class HttpSource:
             try:
                 return self._send(method, url + path, what, body)
             except urllib3.exceptions.HTTPError as error:
-                failures.append(f"{_without_user(url)}: {_cause(error)}")
+                failures.append(f"{url}: {_cause(error)}")
         raise RegistryError(f"cannot be used: {'; '.join(failures)}", self.location)
 
     def _send(self, method: str, url: str, what: str, body: dict[str, object] | None) -> object:
@@ -247,20 +256,21 @@ def _tls_context(settings: HttpSettings) -> ssl.SSLContext:
 
 def _parse_urls(urls: str) -> tuple[str, list[str], str | None]:
     """Return (location for messages, URLs without credentials, user:password or None)."""
-    locations, user_info = list[str](), None
+    locations, users = list[str](), set[str]()
     for url in urls.split(","):
-        parts = urlsplit(url.strip().rstrip("/"))
+        expected = OptionError(f"'{without_user(url)}': expected http://HOST[:PORT][/PATH] or https://")
+        try:
+            parts = urlsplit(url.strip().rstrip("/"))
+        except ValueError:  # half a pair of brackets
+            raise expected from None
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise OptionError(f"'{_without_user(url)}': expected http://HOST[:PORT][/PATH] or https://")
+            raise expected
         if parts.username is not None:
-            user_info = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        locations.append(_without_user(url.strip().rstrip("/")))
-    return ",".join(locations), locations, user_info
-
-
-def _without_user(url: str) -> str:
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+            users.add(f"{unquote(parts.username)}:{unquote(parts.password or '')}")
+        locations.append(without_user(url.strip().rstrip("/")))
+    if len(users) > 1:
+        raise OptionError(f"{','.join(locations)}: the URLs have different users; requests to all of them have one")
+    return ",".join(locations), locations, next(iter(users), None)
 
 
 def _body(schema: RegisteredSchema) -> dict[str, object]:

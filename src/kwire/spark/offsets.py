@@ -21,7 +21,7 @@ from typing import Literal, Protocol, TypeVar
 
 from kwire.errors import LogError, OptionError
 from kwire.identifiers import TopicPartition
-from kwire.spark.options.option import Option, choice, flag_option, load_json_object
+from kwire.spark.options.option import MAX_DIGITS, Option, choice, flag_option, load_json_object
 
 __all__ = [
     "DELETED",
@@ -142,7 +142,8 @@ def _per_partition(text: str, expected: OptionError, *, lowest: int) -> dict[Top
         if not isinstance(values, dict):
             raise expected
         for partition, value in values.items():
-            if not (partition.isascii() and partition.isdigit()) or int(partition) >= 2**31:
+            is_number = partition.isascii() and partition.isdigit() and len(partition) <= MAX_DIGITS
+            if not is_number or int(partition) >= 2**31:
                 raise expected
             if type(value) is not int or not lowest <= value < 2**63:
                 raise expected

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from kwire.broker import Broker
 from kwire.errors import OptionError
 from kwire.spark.live.options import parse_options
+from kwire.spark.live.source import LiveReader
+from kwire.spark.live.write_options import parse_write_options
 from kwire.spark.offsets import LATEST, GlobalOffset, GlobalTimestamp, Query, SpecificOffsets
 from kwire.spark.options.query import RateLimits, Subscribe, select
 
@@ -51,6 +54,31 @@ def test_kafka_configs_are_passed_to_the_client() -> None:
     )
     assert found.isolation == "read_committed"
     assert found.kafka["default.api.timeout.ms"] == "5000"
+
+
+def test_names_of_configs_may_have_underscores() -> None:
+    """As in Client; kafka.transactional_id was passed to the client and made no transactions."""
+    given = {"kafka.bootstrap_servers": "a:1", "subscribe": "t", "kafka.isolation_level": "read_committed"}
+    assert parse_options(given, "batch").isolation == "read_committed"
+    with pytest.raises(OptionError, match=r"'kafka\.auto\.offset\.reset' is not supported"):
+        parse_options({**given, "kafka.auto_offset_reset": "latest"}, "batch")
+    with pytest.raises(OptionError, match=r"'kafka\.client\.id': set to different values, with dots and underscores"):
+        parse_options({**given, "kafka.client_id": "a", "kafka.client.id": "b"}, "batch")
+    written = {"kafka.bootstrap_servers": "a:1", "topic": "t", "kafka.batch_size": "5"}
+    options = parse_write_options({**written, "kafka.transactional_id": "copies"})
+    assert (options.transactional_prefix, options.batch_bytes) == ("copies", 5)
+
+
+def test_limits_of_micro_batches_are_named_and_ignored_in_batch_queries(caplog: pytest.LogCaptureFixture) -> None:
+    """As in Spark's source (KafkaSourceProvider.validateBatchOptions); only maxOffsetsPerTrigger was named."""
+    limits = {"maxOffsetsPerTrigger": "5", "minOffsetsPerTrigger": "1", "maxTriggerDelay": "1s"}
+    with Broker() as broker:
+        broker.create_topic("t")
+        given = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": "t", **limits}
+        assert LiveReader(parse_options(given, "batch"), ("value",)).partitions() == []
+    assert [each for each in caplog.messages if "ignored" in each] == [
+        f"{name} option ignored in batch queries" for name in limits
+    ]
 
 
 def test_the_isolation_level_is_case_insensitive() -> None:

@@ -123,7 +123,9 @@ def test_secrets_are_hidden_in_text_and_errors_and_options_pickle() -> None:
         assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("path", ["sftp://me:hunter2@host/logs", "zip://x::sftp://me:hunter2@host/a.zip"])
+@pytest.mark.parametrize(
+    "path", ["sftp://me:hunter2@host/logs", "zip://x::sftp://me:hunter2@host/a.zip", "sftp://me:hunter2@[host/logs"]
+)
 def test_a_password_in_the_path_is_rejected_without_showing_it(path: str) -> None:
     with pytest.raises(OptionError, match="holds a password") as caught:
         parse_options({"path": path})

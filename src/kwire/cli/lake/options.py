@@ -6,11 +6,11 @@ import enum
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlsplit
 
 import typer
 
 from kwire.errors import OptionError
+from kwire.url_passwords import holds_password
 
 if TYPE_CHECKING:
     from kwire.lake import LakeTable
@@ -156,7 +156,7 @@ def _pairs(option: str, given: Sequence[str] | None) -> list[tuple[str, str]]:
             raise OptionError(f"{option}: expected NAME=VALUE")
         if SECRET.search(name):
             raise OptionError(f"{option} {name.strip()}: secrets on a command line are visible to others; see --help")
-        if "://" in value and urlsplit(value).password is not None:
+        if holds_password(value):
             raise OptionError(f"{option} {name.strip()}: a password on a command line is visible to others; see --help")
         pairs.append((name.strip(), value.strip()))
     return pairs

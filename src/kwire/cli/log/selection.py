@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import fnmatch
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -101,7 +102,7 @@ def parse_time(text: str, option: str) -> int:
 
     Raises OptionError that names `option`.
     """
-    if text.lstrip("-").isascii() and text.lstrip("-").isdigit():
+    if re.fullmatch(r"-?[0-9]{1,19}", text):
         return int(text)
     try:
         moment = datetime.datetime.fromisoformat(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -43,7 +44,7 @@ DEFAULT_KINDS = {
 
 
 def _number(name: str, value: str) -> int:
-    if not value.strip().isascii() or not value.strip().isdigit():
+    if not re.fullmatch(r"[0-9]{1,19}", value.strip()):
         what = "an offset" if name == AT_OFFSET.name else "milliseconds since 1970"
         raise OptionError(f"Option '{name}': expected {what}, got '{value}'")
     return int(value)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
 
 from kwire.errors import OptionError
 from kwire.spark.options.decoding import VALUE_OPTIONS, DecodeOptions, is_registry_setting, parse_decoding
@@ -20,6 +19,7 @@ from kwire.spark.options.option import (
     text_option,
     user_options,
 )
+from kwire.url_passwords import holds_password
 
 if TYPE_CHECKING:
     from kwire.lake import Changes, DeleteWhen, LakeTable, Layout, OnKnownOffsets
@@ -407,7 +407,7 @@ def _kafka(given: Mapping[str, str]) -> dict[str, str]:
         raise OptionError(
             f"Option '{KAFKA_PREFIX}{name}': for a topic of dead letters only; set deadLetters to kafka://host:port/topic"
         )
-    if "bootstrap.servers" in kafka:
+    if "bootstrap.servers" in {name.replace("_", ".") for name in kafka}:
         raise OptionError(f"Option '{KAFKA_PREFIX}bootstrap.servers': the URL in option deadLetters names the servers")
     return kafka
 
@@ -437,7 +437,7 @@ def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOp
     if not table:
         example = "namespace.name" if format == "iceberg" else "a local path or a URL"
         raise OptionError(f"Option '{name.name}' must be specified: {example}")
-    if "://" in table and urlsplit(table).password is not None:
+    if holds_password(table):
         raise OptionError(f"Option '{name.name}': holds a password, which plans and errors show; use storage.* options")
     app_id, version = APP_ID.of(given), APP_VERSION.of(given)
     if (app_id is None) != (version is None):

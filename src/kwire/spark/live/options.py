@@ -31,6 +31,7 @@ __all__ = [
     "UNSUPPORTED",
     "LiveOptions",
     "client_settings",
+    "options_of_user",
     "parse_options",
 ]
 
@@ -105,7 +106,7 @@ def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
     """Parse the options of one query. Raises OptionError."""
     from kwire.client import ClientSettings
 
-    given = user_options(options)
+    given = options_of_user(options)
     check_names(
         given,
         (*OPTIONS, *DECODE_OPTIONS),
@@ -129,6 +130,16 @@ def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
     isolation = ClientSettings.parse(kafka).isolation_level
     parsed = parse_query(given, LiveOptions, selection=selection, kafka=kafka, isolation=isolation)
     return for_query(parsed, query)
+
+
+def options_of_user(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options that the user set, kafka.* with dots as in Kafka. Raises OptionError for two of one name."""
+    given: dict[str, str] = {}
+    for key, value in user_options(options).items():
+        name = key.replace("_", ".") if is_client_setting(key) else key
+        if given.setdefault(name, value) != value:
+            raise OptionError(f"Option '{name}': set to different values, with dots and underscores; remove one")
+    return given
 
 
 def is_client_setting(key: str) -> bool:

@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kwire.errors import KwireError, OptionError
 from kwire.spark.live.options import LiveOptions, parse_options
 from kwire.spark.offsets import OffsetRange, Query, for_query
+from kwire.spark.options.query import limits_set
 from kwire.spark.plain_errors import plain_errors
 from kwire.spark.process.worker import SentToWorkers, warm_up
 from kwire.spark.sail import is_sail, on_both_engines
@@ -45,8 +46,8 @@ class LiveReader(SentToWorkers, DataSourceReader):
         """Plan the tasks of the query. Raises OptionError, LogError, BrokerError, ConnectionFailed."""
         from kwire.spark.live.planning import plan_batch
 
-        if self.options.limits.max_offsets is not None:
-            logger.warning("maxOffsetsPerTrigger option ignored in batch queries")
+        for name in limits_set(self.options.limits):
+            logger.warning("%s option ignored in batch queries", name)
         return plan_batch(self.options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -11,8 +11,15 @@ from dataclasses import dataclass, field
 from kwire.client import ClientSettings
 from kwire.errors import OptionError
 from kwire.log.files.file_names import check_topic
-from kwire.spark.live.options import BOOTSTRAP_SERVERS, CLIENT_SETTINGS, OPTIONS, client_settings, is_client_setting
-from kwire.spark.options.option import Option, check_names, flag, flag_option, positive, text_option, user_options
+from kwire.spark.live.options import (
+    BOOTSTRAP_SERVERS,
+    CLIENT_SETTINGS,
+    OPTIONS,
+    client_settings,
+    is_client_setting,
+    options_of_user,
+)
+from kwire.spark.options.option import Option, check_names, flag, flag_option, positive, text_option
 from kwire.spark.sink_columns import TOPIC
 
 __all__ = ["WRITE_OPTIONS", "LiveWriteOptions", "parse_write_options"]
@@ -126,7 +133,7 @@ class LiveWriteOptions:
 
 def parse_write_options(options: Mapping[str, str]) -> LiveWriteOptions:
     """Parse the options of one write. Raises OptionError."""
-    given = user_options(options)
+    given = options_of_user(options)
     check_names(given, WRITE_OPTIONS, UNSUPPORTED, source="kafka-live", page=PAGE, passed_on=is_client_setting)
     settings = client_settings(given, "producer")
     topic = TOPIC.of(given)

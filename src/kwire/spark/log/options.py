@@ -31,13 +31,12 @@ from kwire.spark.options.query import (
     INCLUDE_INTERNAL,
     MAX_RECORDS,
     MIN_PARTITIONS,
-    NO_LIMITS,
-    RATE_LIMITS,
     SHARED_OPTIONS,
     SUBSCRIBE,
     SUBSCRIBE_PATTERN,
     Matching,
     QueryOptions,
+    limits_set,
     parse_query,
     parse_selection,
 )
@@ -153,9 +152,6 @@ def parse_options(options: Mapping[str, str], query: Query = "batch") -> LogOpti
 
 def check_query(options: LogOptions, query: Query) -> LogOptions:
     """Check that options are valid for a kind of query, and set its defaults. Raises OptionError."""
-    if query == "batch" and options.limits != NO_LIMITS:
-        limits = options.limits
-        values = (limits.max_offsets, limits.min_offsets, limits.max_delay_ms)
-        name = next(option.name for option, value in zip(RATE_LIMITS, values, strict=True) if value != option.default)
-        raise OptionError(f"Option '{name}' is not supported: {_STREAMING_ONLY}")
+    if query == "batch" and (names := limits_set(options.limits)):
+        raise OptionError(f"Option '{names[0]}' is not supported: {_STREAMING_ONLY}")
     return for_query(options, query)

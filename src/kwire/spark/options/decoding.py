@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from kwire.errors import OptionError
 from kwire.schemas.choice import SchemaChoice
 from kwire.spark.options.option import Option, choice, column_list, flag_option, number_option, text_option
+from kwire.url_passwords import holds_password
 
 if TYPE_CHECKING:
     from kwire.schemas.avro.resolution import Names
@@ -224,7 +224,7 @@ def _parse_column(column: str, options: _ColumnOptions, given: Mapping[str, str]
         return None
     if not registry.strip():
         raise OptionError(f"Option '{options.registry.name}': expected a URL or a folder, got '{registry}'")
-    if any("://" in each and urlsplit(each.strip()).password is not None for each in registry.split(",")):
+    if holds_password(registry):
         raise OptionError(
             f"Option '{options.registry.name}': holds a password, which plans and errors show; use option "
             f"'{prefix}basic.auth.user.info'"

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar
-from urllib.parse import urlsplit
 
 from kwire.errors import OptionError, did_you_mean
+from kwire.url_passwords import holds_password
 
 __all__ = [
     "COLUMNS",
+    "MAX_DIGITS",
     "PATH",
     "PATHS",
     "STORAGE",
@@ -159,14 +160,19 @@ def positive(name: str, value: str) -> int:
     return number
 
 
+MAX_DIGITS = 19  # of 2**63; Python converts no number of more than 4300
 _SIZE = re.compile(r"(\d+)\s*(?:([kmgt])i?b?|b)?", re.ASCII | re.IGNORECASE)
 
 
 def byte_size(name: str, value: str) -> int:
     """Parse a number of bytes: `1048576`, `1m`, `1MB` or `1MiB`, which are the same, as in Spark's configurations."""
     match = _SIZE.fullmatch(value.strip())
-    size = 0 if match is None else int(match[1]) << 10 * (" kmgt".index(match[2].lower()) if match[2] else 0)
-    if match is None or size >= 2**63:
+    size = (
+        0
+        if match is None or len(match[1]) > MAX_DIGITS
+        else int(match[1]) << 10 * (" kmgt".index(match[2].lower()) if match[2] else 0)
+    )
+    if match is None or size >= 2**63 or len(match[1]) > MAX_DIGITS:
         raise OptionError(f"Option '{name}': expected a number of bytes such as 134217728 or 128m, got '{value}'")
     return size
 
@@ -261,8 +267,7 @@ def parse_paths(given: Mapping[str, str]) -> tuple[str, ...]:
     if not paths or not all(path.strip() for path in paths):
         raise OptionError("Option 'path' must be specified: a local path, a glob or a URL")
     for path in paths:
-        # "zip://inner::sftp://user:password@host/file" is a URL in a URL
-        if any("://" in part and urlsplit(part).password is not None for part in path.split("::")):
+        if holds_password(path):
             raise OptionError("Option 'path': holds a password, which plans and errors show; use storage.* options")
     return tuple(paths)
 

@@ -26,6 +26,7 @@ from kwire.spark.options.decoding import DecodeOptions, TextOptions, parse_decod
 from kwire.spark.options.java_regex import translate_java_regex
 from kwire.spark.options.option import (
     COLUMNS,
+    MAX_DIGITS,
     Option,
     byte_size,
     flag_option,
@@ -47,6 +48,7 @@ __all__ = [
     "RateLimits",
     "Selection",
     "Subscribe",
+    "limits_set",
     "parse_query",
     "parse_selection",
     "select",
@@ -208,7 +210,7 @@ def parse_duration(name: str, text: str) -> int:
     """Parse `15m`, `30 s` or `500ms`, as Spark does, into milliseconds. Raises OptionError."""
     digits = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz ").strip()
     unit = text.strip()[len(digits) :].strip() or "ms"
-    if not digits.isdecimal() or unit not in UNITS_MS:
+    if not digits.isdecimal() or len(digits) > MAX_DIGITS or unit not in UNITS_MS:
         raise OptionError(f"Option '{name}': expected a duration such as 15m, 30s or 500ms, got '{text}'")
     return int(digits) * UNITS_MS[unit]
 
@@ -252,6 +254,13 @@ MAX_DELAY = Option[int](
     meaning="Maximum time to wait for `minOffsetsPerTrigger`.",
 )
 RATE_LIMITS: tuple[Option[object], ...] = (MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY)
+
+
+def limits_set(limits: RateLimits) -> list[str]:
+    """Return the names of the options of limits that differ from their defaults."""
+    values = (limits.max_offsets, limits.min_offsets, limits.max_delay_ms)
+    return [option.name for option, value in zip(RATE_LIMITS, values, strict=True) if value != option.default]
+
 
 # ---- columns, tasks, and all together
 
