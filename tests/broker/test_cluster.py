@@ -652,6 +652,13 @@ def test_a_fault_can_be_for_one_node(cluster: Cluster) -> None:
         (lambda c: c.move_leader("t", 0, to=9), "unknown node 9"),
         (lambda c: c.move_coordinator("nobody"), "unknown group or transactional id 'nobody'"),
         (lambda c: c.lose_records("t", 0, 1), "t-0 cannot lose 1 of its 0 records"),
+        (lambda c: c.lose_records("t", 0, "1"), "t-0 cannot lose 1 of its 0 records"),
+        (lambda c: c.stop(True), "unknown node True"),
+        (lambda c: c.records(None), "unknown topic None"),
+        (lambda c: c.move_coordinator(None), "unknown group or transactional id None"),
+        (lambda c: c.create_topic(5), "invalid topic 5: must be a name"),
+        (lambda c: c.create_topic("u", "3"), "invalid partitions '3': must be an integer"),
+        (lambda c: c.create_topic("u", replication_factor=1.5), "invalid replication_factor 1.5: must be an integer"),
     ],
 )
 def test_what_does_not_exist_is_an_error_with_the_names_that_do(cluster: Cluster, call: Any, error: str) -> None:
@@ -673,6 +680,8 @@ def test_a_stopped_node_cannot_stop_again_nor_lead(cluster: Cluster) -> None:
         ({"nodes": 0}, "invalid nodes 0: must be 1 to 100"),
         ({"nodes": "3"}, "invalid nodes '3'"),
         ({"racks": "abc"}, "must be a list of names"),
+        ({"racks": 5}, "invalid racks 5: must be a list of names"),
+        ({"racks": [1, 2, 3]}, "must be a list of names"),
         ({"seed": "x"}, "invalid seed 'x'"),
         ({"port": 65534}, "invalid port 65534: must be 0, or 1 to 65533 for 3 nodes"),
         ({"racks": ["a"]}, "expected one for each of 3 nodes, got 1"),

@@ -23,7 +23,7 @@ from kwire.broker.compaction import Compaction
 from kwire.broker.configs.given import parse_settings, unless_given
 from kwire.broker.configs.settings import Settings, render
 from kwire.broker.faults import Faults
-from kwire.broker.faults.conditions import Apis, Conditions, Seen, When
+from kwire.broker.faults.conditions import Apis, Conditions, Seen, When, is_integer
 from kwire.broker.faults.fault import WAIT_S
 from kwire.broker.housekeeping import Housekeeping
 from kwire.broker.injection import NodeTopics
@@ -163,8 +163,13 @@ class Broker:
 
         replication_factor: default.replication.factor by default.
 
-        Raises BrokerError as Kafka refuses it, such as TOPIC_ALREADY_EXISTS.
+        Raises BrokerError as Kafka refuses it, such as TOPIC_ALREADY_EXISTS; OptionError for a value of another type.
         """
+        if not isinstance(name, str):
+            raise OptionError(f"invalid topic {name!r}: must be a name")
+        for what, number in (("partitions", partitions), ("replication_factor", replication_factor)):
+            if number is not None and not is_integer(number):
+                raise OptionError(f"invalid {what} {number!r}: must be an integer")
         given = {key.replace("_", "."): render(value) for key, value in configs.items()}
 
         def create(node: Node) -> None:

@@ -64,7 +64,7 @@ class Cluster(Broker):
     def __init__(
         self,
         nodes: int = 3,
-        racks: Sequence[str] | None = None,
+        racks: Sequence[str | None] | None = None,
         seed: int | None = None,
         *,
         data_dir: str | Path | None = None,
@@ -79,7 +79,7 @@ class Cluster(Broker):
             raise OptionError(f"invalid port {port!r}: must be 0, or 1 to {MAX_PORT - nodes + 1} for {nodes} nodes")
         if seed is not None and not is_integer(seed):
             raise OptionError(f"invalid seed {seed!r}: must be an integer")
-        if isinstance(racks, str):
+        if racks is not None and not (isinstance(racks, list | tuple) and all(map(is_rack, racks))):
             raise OptionError(f"invalid racks {racks!r}: must be a list of names")
         if racks is not None and len(racks) != nodes:
             raise OptionError(f"invalid racks: expected one for each of {nodes} nodes, got {len(racks)}")
@@ -245,6 +245,11 @@ class Cluster(Broker):
             self._nodes.listen()
 
         return node, listen
+
+
+def is_rack(value: object) -> bool:
+    """Return whether a value is the name of a rack, or None for a node without one."""
+    return value is None or isinstance(value, str)
 
 
 def address(member: Member) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.broker import startup
+from kwire.broker.faults.conditions import is_integer
 from kwire.broker.network.server import Server
 from kwire.errors import OptionError, counted, did_you_mean
 from kwire.internal_topics.cluster_values import NO_LEADER
@@ -131,7 +132,7 @@ class ClusterNodes:
 
     def _check_known(self, node_id: int) -> None:
         known = self.store.members.all
-        if node_id not in known:
+        if not is_integer(node_id) or node_id not in known:
             raise OptionError(f"unknown node {node_id!r}: the cluster has {listed(known)}")
 
     def check_running(self, node_id: int) -> None:
@@ -147,7 +148,7 @@ class ClusterNodes:
         topics = self.store.topics
         known = topics.get(topic)
         if known is None:
-            raise OptionError(f"unknown topic {topic!r}{did_you_mean(topic, [each.name for each in topics])}")
+            raise OptionError(f"unknown topic {topic!r}{did_you_mean(str(topic), [each.name for each in topics])}")
         if index not in known.partitions:
             raise OptionError(f"unknown partition {index!r}: topic {topic!r} has {listed(known.partitions)}")
         return known.partitions[index]
@@ -176,7 +177,7 @@ class ClusterNodes:
         groups = [group_id for group_id, _, _, _ in store.groups.listed((), ())]
         transactional_ids = [each.transactional_id for each in store.transactions]
         if name not in groups and name not in transactional_ids:
-            hint = did_you_mean(name, [*groups, *transactional_ids])
+            hint = did_you_mean(str(name), [*groups, *transactional_ids])
             raise OptionError(f"unknown group or transactional id {name!r}{hint}")
         for topic, known in ((GROUPS_TOPIC, groups), (TRANSACTIONS_TOPIC, transactional_ids)):
             if name in known:
@@ -188,7 +189,7 @@ class ClusterNodes:
         """Lose the last records of a partition with its leader; returns the new end of the log. Raises OptionError."""
         log, state = partition.opened, partition.state
         available = log.log_end_offset - log.log_start_offset
-        if not 1 <= count <= available:
+        if not is_integer(count) or not 1 <= count <= available:
             raise OptionError(f"{partition.name} cannot lose {count} of its {counted(available, 'record')}")
         running = [each for each in state.replicas if each in self._servers]
         if to is not None:

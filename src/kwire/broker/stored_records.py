@@ -39,7 +39,7 @@ def records_of(topics: TopicRegistry, topic: str, partition: int | None) -> list
     """
     known = topics.get(topic)
     if known is None:
-        raise OptionError(f"unknown topic {topic!r}{did_you_mean(topic, [each.name for each in topics])}")
+        raise OptionError(f"unknown topic {topic!r}{did_you_mean(str(topic), [each.name for each in topics])}")
     if partition is not None and partition not in known.partitions:
         count = counted(len(known.partitions), "partition")
         raise OptionError(f"unknown partition {partition}: topic {topic!r} has {count}")
