@@ -7,7 +7,7 @@
     cores         the wall time of the raw query on one core, divided by that on two
     recent        the newest 0.6 % of a topic: time to the first row, and the share of the topic's bytes that is fetched
     limit         LIMIT 5 on a full, an idle and an empty topic of a broker: time and Fetch requests
-    memory        peak of the raw query for a topic and one eight times as large
+    memory        peaks of queries of raw, JSON and Avro values of 1, 2 and 4 GB
 
 CPU time of the command with its start, unless noted; the best of two runs. KWIRE_BENCH_RECORDS: of the large topic, by
 default 18 million (2.1 GB).
@@ -34,6 +34,7 @@ import kwire
 from benchmarks.data import CACHE, FIRST_TIMESTAMP_MS, log_directory
 from benchmarks.processes import Cost, costs_of
 from benchmarks.schemas.avro import ORDER, PREFIX, rows_of
+from benchmarks.schemas.json_values import encoded_orders
 from benchmarks.schemas.orders import even_orders
 from kwire.client.client import Client
 from kwire.records import ColumnWriter
@@ -92,16 +93,39 @@ def avro_directory() -> Path:
     if (root / "done").exists():
         return root
     shutil.rmtree(root, ignore_errors=True)
-    schema = parse(json.dumps(ORDER))
-    rows = pa.Table.from_pylist(
-        rows_of(even_orders(100_000)), pa.schema(list(Decoder([schema], schema).type))
-    ).to_struct_array()
-    values = Encoder(schema).encode(rows.combine_chunks(), prefix=PREFIX).array
+    values = avro_values()
     for partition in range(2):
         write_partition(root / "data", "orders", partition, pa.concat_arrays([values] * (AVRO_RECORDS // 200_000)))
     (root / "schemas").mkdir()
     (root / "schemas" / "orders-value.1.1.avsc").write_text(json.dumps(ORDER))
     (root / "done").touch()
+    return root
+
+
+def avro_values() -> pa.Array:
+    """Return 100,000 orders as Avro."""
+    schema = parse(json.dumps(ORDER))
+    columns = pa.schema(list(Decoder([schema], schema).type))
+    rows = pa.Table.from_pylist(rows_of(even_orders(100_000)), columns).to_struct_array()
+    return Encoder(schema).encode(rows.combine_chunks(), prefix=PREFIX).array
+
+
+def json_values() -> pa.Array:
+    """Return the same orders as JSON."""
+    return pa.array(encoded_orders(even_orders(100_000)), pa.binary())
+
+
+def memory_directory(name: str, make: Callable[[], pa.Array], gb: int) -> Path:
+    """Return a log directory of `gb` GB, whose partitions are hard links to one of 250 MB. make: values to repeat."""
+    one, root = CACHE / "sql-memory" / name, CACHE / "sql-memory" / f"{name}-{gb}"
+    if not (one / "done").exists():
+        shutil.rmtree(one, ignore_errors=True)
+        values = make()
+        write_partition(one, "orders", 0, pa.concat_arrays([values] * (250_000_000 // values.nbytes)))
+        (one / "done").touch()
+    shutil.rmtree(root, ignore_errors=True)
+    for partition in range(4 * gb):
+        shutil.copytree(one / "orders-0", root / f"orders-{partition}", copy_function=os.link)
     return root
 
 
@@ -111,7 +135,7 @@ def sql(source: object, query: str, *options: str, cores: str | None = None) -> 
     if cores is not None:
         command = ["taskset", "-c", cores, *command]
     runs = [costs_of(*command) for _ in range(2)]
-    return Cost(min(each.cpu_s for each in runs), min(each.wall_s for each in runs), runs[0].peak_mb)
+    return Cost(min(each.cpu_s for each in runs), min(each.wall_s for each in runs), max(each.peak_mb for each in runs))
 
 
 @contextmanager
@@ -201,12 +225,20 @@ def every_field() -> str:
     return ", ".join(f"count(value.{each['name']})" for each in ORDER["fields"])
 
 
+def memory() -> None:
+    fields = "SELECT value.status, count(*) FROM orders GROUP BY 1"
+    for name, make, query, options in (
+        ("raw", json_values, "SELECT count(*), sum(octet_length(value)) FROM orders", ()),
+        ("json", json_values, fields, ("--value", "json")),
+        ("avro", avro_values, fields, ("--registry", str(avro_directory() / "schemas"))),
+    ):
+        for gb in (1, 2, 4):
+            cost = sql(memory_directory(name, make, gb), query, *options)
+            print(f"sql.memory.{name}.{gb}gb {cost.peak_mb:.0f} MB {cost.cpu_s:.2f} s-of-CPU", flush=True)
+
+
 def large() -> None:
     directory = log_directory(LARGE_RECORDS)
-    query = "SELECT count(*), sum(octet_length(value)) FROM bench"
-    for name, source in (("small", log_directory(LARGE_RECORDS // 8)), ("large", directory)):
-        cost = sql(source, query)
-        print(f"sql.memory.{name} {cost.peak_mb:.0f} MB {cost.cpu_s:.2f} s-of-CPU", flush=True)
     with serving_large(directory) as servers:
         fetched = counted_fetches()
         for name, source in (("directory", str(directory)), ("broker", f"kafka://{servers}")):
@@ -291,6 +323,7 @@ def main() -> None:
     """Print the figures."""
     group_by()
     rates()
+    memory()
     large()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from kwire.errors import CorruptBatch, LogError, OptionError
@@ -45,6 +46,15 @@ def test_read_arrow_returns_the_records_of_kafkas_consumer(
         rows, _ = consumed(expected, topic, partition, isolation)
         found = read_arrow(directory[topic, partition], isolation=isolation, threads=threads)
         assert found == rows, (topic, partition, isolation)
+
+
+def test_read_arrow_keeps_batches_below_max_bytes(kafka_logs: dict[str, Path]) -> None:
+    log = LogDirectory(kafka_logs["modern"] / "data")["orders", 1]
+    batches = list(log.read_arrow(columns=["offset", "value"], max_bytes=50_000))
+    assert pa.Table.from_batches(batches).equals(log.read_arrow(columns=["offset", "value"]).read_all())
+    assert all(batch.num_rows == 1 or batch.column("value").nbytes < 100_000 for batch in batches)
+    with pytest.raises(OptionError, match="max_bytes 0 is out of range"):
+        log.read_arrow(max_bytes=0).read_all()
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)

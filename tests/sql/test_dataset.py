@@ -16,7 +16,7 @@ from kwire.broker import Broker
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
 from kwire.log.reading import partition_log
-from kwire.sql import TopicDataset
+from kwire.sql import TopicDataset, dataset
 from kwire.sql.parallel import run_parallel
 from kwire.sql.values import ValueColumns, text_column
 from tests.cli.crafted import segment
@@ -41,6 +41,15 @@ def test_every_public_method_of_arrows_classes_is_overridden() -> None:
     ):
         public = {name for name in dir(theirs) if not name.startswith("_")} | {"__reduce__"}
         assert public - kept <= set(vars(ours)), public - kept - set(vars(ours))
+
+
+def test_batches_are_small_in_memory(orders: TopicDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = orders.to_table(columns=["partition", "offset", "value"])
+    monkeypatch.setattr(dataset, "BATCH_BYTES", 20_000)
+    batches = list(orders.to_batches(columns=["partition", "offset", "value"]))
+    assert all(batch.num_rows == 1 or batch.get_total_buffer_size() < 50_000 for batch in batches)
+    order = [("partition", "ascending"), ("offset", "ascending")]
+    assert pa.Table.from_batches(batches).sort_by(order).equals(expected.sort_by(order))
 
 
 def test_methods_agree_with_the_table(orders: TopicDataset) -> None:

@@ -33,6 +33,9 @@ __all__ = ["TopicDataset", "TopicFragment", "TopicScanner"]
 
 # `count(*)` reads the first column, which costs nothing.
 COLUMNS = ("partition", "offset", "timestamp", "key", "value", "headers", "topic", "timestampType")
+# Some ten batches are in memory at once, as they are stored and decoded. Larger ones are not faster: these stay in
+# the processor's cache.
+BATCH_BYTES = 2 << 20
 SMALLEST_PIECE = 100_000  # offsets; opening a partition twice costs more than reading this few
 
 
@@ -222,7 +225,8 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
         filter: pc.Expression | None,
     ) -> Iterator[pa.RecordBatch]:
         with self._asking:
-            batches = log.read_arrow(*offsets, self._isolation, self._values.stored_columns(wanted))
+            stored = self._values.stored_columns(wanted)
+            batches = log.read_arrow(*offsets, self._isolation, stored, max_bytes=BATCH_BYTES)
         for batch in self._values.decode(batches, wanted):
             self.rows_read += batch.num_rows
             rows = batch if filter is None else _filtered(batch, filter)

@@ -26,6 +26,8 @@ HEADERS = "headers"
 DECODABLE = ("key", "value")
 SAMPLE = 1000
 """Values that the type of JSON is inferred from."""
+SAMPLE_BYTES = 256 << 10
+"""Of what is read at once for the sample: of many partitions, each has a few of its values."""
 
 Decode: TypeAlias = Callable[[pa.Array, "pa.Array | None"], pa.Array]
 """Decodes binary values, given the headers of their records, to an array of struct<value, error>."""
@@ -114,7 +116,7 @@ def _first_values(logs: Sequence[ReadableLog], isolation: Isolation) -> Iterator
     left = SAMPLE
     for number, log in enumerate(logs):
         share = left // (len(logs) - number)
-        for batch in log.read_arrow(isolation=isolation, columns=("value",)):
+        for batch in log.read_arrow(isolation=isolation, columns=("value",), max_bytes=SAMPLE_BYTES):
             values = batch.column(0).drop_null()[:share]
             yield values
             left, share = left - len(values), share - len(values)

@@ -24,9 +24,10 @@ from kwire.log.reading.runs import PinnedRange, Run
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.columns.reader import COLUMNS, ColumnReader, DecodingOptions, arrow_schema
 from kwire.storage.header_walk import HeaderWalk
-from kwire.storage.store import StoredFile
+from kwire.storage.store import DescriptorFile, StoredFile
 
 CHUNK_BYTES = 8 << 20
+SMALLEST_CHUNK_BYTES = 64 << 10
 CORRUPT = "_corrupt"
 
 logger = logging.getLogger("kwire.log")
@@ -165,6 +166,7 @@ class RangeReader:
         self._offsets, self._mode = offsets, mode
         self._aborted: Sequence[AbortedTransaction] = ()
         self._max_decompressed_bytes = options.get("max_decompressed_bytes", DEFAULT_MAX_DECOMPRESSED_BYTES)
+        self._local_chunk_bytes = min(CHUNK_BYTES, max(SMALLEST_CHUNK_BYTES, options.get("max_bytes", CHUNK_BYTES)))
         self._errors: list[CorruptBatch] = []
         self._buffer = bytearray()
         self._order = ChunkOffsetCheck()
@@ -213,7 +215,7 @@ class RangeReader:
             file,
             start_position,
             stop_position,
-            chunk_bytes=CHUNK_BYTES,
+            chunk_bytes=self._local_chunk_bytes if isinstance(file, DescriptorFile) else CHUNK_BYTES,
             max_batch_bytes=self._max_decompressed_bytes,
             buffer=self._buffer,
         )

@@ -29,6 +29,7 @@ from kwire.log.files.segment_batches import open_batches
 from kwire.log.files.transaction_index import AbortedTransaction
 from kwire.log.reading.runs import AbortedBatches, Isolation, PinnedRange, check_bounds
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch, Record
+from kwire.records.columns.reader import DEFAULT_MAX_BYTES
 from kwire.storage.checkpoints import LeaderEpoch
 
 if TYPE_CHECKING:
@@ -205,11 +206,14 @@ class ReadableLog(ABC):
         check_crc: bool = True,
         skip_missing: bool = False,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        max_bytes: int = DEFAULT_MAX_BYTES,
         threads: int = 1,
     ) -> pa.RecordBatchReader:
         """Read the same records as Arrow batches with the columns of Spark's Kafka source.
 
         columns: names of kwire.records.columns.reader.COLUMNS, in this order; default: all but headers.
+        max_bytes: of an Arrow batch, and of what is read of a local file at once; more only where a single record
+            or stored batch is larger.
         threads: decompress and decode in parallel; see ColumnReader for the memory.
         The returned reader raises the exceptions of read().
         """
@@ -223,6 +227,7 @@ class ReadableLog(ABC):
             check_crc=check_crc,
             skip_missing=skip_missing,
             max_decompressed_bytes=max_decompressed_bytes,
+            max_bytes=max_bytes,
             threads=threads,
         )
 

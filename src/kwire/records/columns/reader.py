@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kwire.records.columns.decoder import Aborted, Buffer, ColumnDecoder
     from kwire.records.columns.parallel_decoder import ParallelDecoder
 
-__all__ = ["COLUMNS", "ColumnReader", "arrow_schema", "to_arrow"]
+__all__ = ["COLUMNS", "DEFAULT_MAX_BYTES", "ColumnReader", "arrow_schema", "to_arrow"]
 
 ARROW = "records as Arrow columns"
 
@@ -36,6 +36,7 @@ COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timesta
 
 SMALLEST_OFFSET, LARGEST_OFFSET = -(2**63), 2**63 - 1
 MOST_THREADS = 256
+DEFAULT_MAX_BYTES = 8 << 20
 LARGEST_BOUND = (1 << 30) - 64  # two of them fit the int32 in which Arrow counts the bytes of a binary column
 
 
@@ -68,6 +69,7 @@ class DecodingOptions(TypedDict, total=False):
 
     check_crc: bool
     max_decompressed_bytes: int
+    max_bytes: int
     threads: int
 
 
@@ -100,7 +102,7 @@ class ColumnReader:
         check_crc: bool = True,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         max_rows: int = 32768,
-        max_bytes: int = 8 << 20,
+        max_bytes: int = DEFAULT_MAX_BYTES,
         on_corrupt: Callable[[CorruptBatch], None] | None = None,
         include_control: bool = False,
         threads: int = 1,
