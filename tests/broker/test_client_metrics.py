@@ -106,6 +106,8 @@ def test_a_changed_subscription_has_a_new_id(running: Broker) -> None:
         found = get(client)
         running.call(lambda node: node.controller.alter_client_metrics("one", {"metrics": "z"}))
         assert push(client, found.client_instance_id, found.subscription_id) == ErrorCode.UNKNOWN_SUBSCRIPTION_ID
+        assert get(client, found.client_instance_id).requested_metrics == ["z"]  # at once, as in Kafka 4
+        assert get(client, found.client_instance_id).error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
         assert get(client, UUID(int=9)).requested_metrics == ["z"]
 
 

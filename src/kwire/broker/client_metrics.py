@@ -4,7 +4,7 @@ Subscriptions are configs of the resource type CLIENT_METRICS: each has metrics,
 clients. A client instance gets the metrics of all matching subscriptions, at the shortest interval. Pushed metrics are
 validated and discarded; tests read them as PushTelemetry requests in the request log.
 
-Source: org.apache.kafka.server.ClientMetricsManager, server.metrics.ClientMetricsInstance 3.9.1.
+Source: org.apache.kafka.server.ClientMetricsManager, server.metrics.ClientMetricsInstance 4.4.0.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ Subscriptions = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 
 class ClientInstance(msgspec.Struct, kw_only=True):
-    """A client and its metrics. attributes: matched by patterns; subscriptions: the source of its metrics."""
+    """A client and its metrics. attributes: matched by patterns; subscriptions: the source of its metrics.
+
+    may_ask_early: after a push that failed because its subscription has changed.
+    """
 
     attributes: Mapping[str, str]
     subscriptions: Subscriptions
@@ -50,6 +53,7 @@ class ClientInstance(msgspec.Struct, kw_only=True):
     last_get_ms: int = 0
     last_push_ms: int = 0
     is_terminating: bool = False
+    may_ask_early: bool = False
 
 
 class ClientMetrics:
@@ -67,13 +71,16 @@ class ClientMetrics:
     def get(self, instance_id: UUID, context: RequestContext) -> ClientInstance:
         """Return the instance for a GetTelemetrySubscriptions request.
 
-        Raises BrokerError: THROTTLING_QUOTA_EXCEEDED before the push interval has passed.
+        Raises BrokerError: THROTTLING_QUOTA_EXCEEDED before the push interval has passed, except after a push with an
+        unknown subscription or codec.
         """
         instance, now_ms = self._instance(instance_id, context), self._clock.elapsed_ms()
         last_ms = max(instance.last_get_ms, instance.last_push_ms)
-        if last_ms and now_ms - last_ms < instance.interval_ms:
+        if not last_ms or now_ms - last_ms >= instance.interval_ms:
+            instance.last_get_ms = now_ms
+        elif not instance.may_ask_early:
             raise too_early(instance_id)
-        instance.last_get_ms = now_ms
+        instance.may_ask_early = False
         return instance
 
     def push(
@@ -89,6 +96,7 @@ class ClientMetrics:
         """Validate a PushTelemetry request. Raises BrokerError with Kafka's code."""
         instance, now_ms = self._instance(instance_id, context), self._clock.elapsed_ms()
         was_terminating, instance.is_terminating = instance.is_terminating, is_terminating
+        instance.may_ask_early = False
         if was_terminating:
             what = f"Client [{instance_id}] sent the previous request with state terminating to TRUE"
             raise refusal(ErrorCode.INVALID_REQUEST, what)
@@ -97,10 +105,12 @@ class ClientMetrics:
             raise too_early(instance_id)
         if not too_soon or instance.last_get_ms > instance.last_push_ms:
             instance.last_push_ms = now_ms
-        if subscription_id != instance.subscription_id:
+        is_known, is_codec = subscription_id == instance.subscription_id, 0 <= codec <= LARGEST_CODEC
+        instance.may_ask_early = not (is_known and is_codec)
+        if not is_known:
             what = f"Unknown client subscription id for the client [{instance_id}]"
             raise refusal(ErrorCode.UNKNOWN_SUBSCRIPTION_ID, what)
-        if not 0 <= codec <= LARGEST_CODEC:
+        if not is_codec:
             what = f"Unknown compression type [{codec}] is received in telemetry request from [{instance_id}]"
             raise refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, what)
         if size_bytes > MAX_PUSH_BYTES:

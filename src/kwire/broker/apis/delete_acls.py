@@ -2,12 +2,14 @@
 
     1  resource patterns (KIP-290)    2  flexible    3  user resources
 
+A filter with unknown values closes the connection.
+
 Source: kafka.server.AclApis.handleDeleteAcls, org.apache.kafka.controller.AclControlManager.
 """
 
 from __future__ import annotations
 
-from kwire.broker.apis.describe_acls import filter_of
+from kwire.broker.apis.describe_acls import filter_of, require_known_values
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
@@ -21,6 +23,8 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 
 def handle(node: Node, context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
     """Delete the matches of each filter."""
+    for filter_ in request.filters:
+        require_known_values(context, filter_of(filter_))
     node.authorize(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER)
     if node.security.authorizer is None:
         raise refusal(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")

@@ -31,6 +31,14 @@ def handle(
     )
 
 
+def error_response(
+    request: DescribeUserScramCredentialsRequest, code: ErrorCode, message: str
+) -> DescribeUserScramCredentialsResponse:
+    """Build an error response, with the error in a result without a user too, as Kafka does."""
+    results = [Result(error_code=code, error_message=message)]
+    return DescribeUserScramCredentialsResponse(error_code=code, error_message=message, results=results)
+
+
 def result(user: str, count: int, iterations: dict[int, int] | None) -> Result:
     """Describe one user. count: occurrences in the request; iterations: by mechanism, None for an unknown user."""
     if count > 1:

@@ -89,8 +89,10 @@ def describe_requested(
     """Describe a requested topic, by name or id; create it if it is missing and that is allowed."""
     if requested.topic_id != ZERO_UUID:  # the id takes precedence: Java clients send an empty name with it, not null
         topic = node.topics.with_id(requested.topic_id)
-        if topic is None or not node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic.name):
+        if topic is None:
             return failed(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id=requested.topic_id)
+        if not node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic.name):
+            return failed(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id=requested.topic_id)
         return describe(node, context, request, topic)
     name = requested.name or ""
     if not node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, name):
