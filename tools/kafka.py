@@ -192,13 +192,20 @@ class KafkaBroker:
 
     directory: receives server.properties, server.log and the log directory `data` (ZooKeeper's is `zookeeper`); a
     directory that is already formatted is used unchanged. release: whose features a new cluster has, by default those
-    of the version. settings: broker configs by Kafka's names.
+    of the version. classes: a folder of plugins. settings: broker configs by Kafka's names.
     """
 
     def __init__(
-        self, directory: Path, *, version: str = VERSION, release: str = "", heap: str = "1g", **settings: str | int
+        self,
+        directory: Path,
+        *,
+        version: str = VERSION,
+        release: str = "",
+        heap: str = "1g",
+        classes: Path | None = None,
+        **settings: str | int,
     ) -> None:
-        self.release = release
+        self.release, self.classes = release, classes
         self.directory, self.version, self.heap = directory, version, heap
         self.port, other = free_port(), free_port()
         self.log_dir = directory / "data"
@@ -270,7 +277,7 @@ class KafkaBroker:
                     *JVM_OPTIONS,
                     f"-Xmx{heap}",
                     "-cp",
-                    f"{jars(self.version)}/*",
+                    (f"{self.classes}:" if self.classes else "") + f"{jars(self.version)}/*",
                     *command,
                 ],
                 stdout=log,

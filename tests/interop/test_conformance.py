@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from tests.waiting import until
-from tools import kafka
+from tools import conformance, kafka
 
 from kwire.client import Client
 from kwire.client.settings import ClientSettings
 from kwire.conformance import Verdict
 from kwire.conformance.broker import Session, all_checks, read_baseline, run_checks
+from kwire.conformance.check import select
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
@@ -28,3 +29,15 @@ def test_real_kafka_passes(release: str, tmp_path: Path) -> None:
         with Client(broker.bootstrap_servers) as client:
             # A broker of KRaft learns of deletions after they are acknowledged.
             until(lambda: not any(name.startswith(session.prefix) for name in client.metadata().topics))
+
+
+@pytest.mark.parametrize("release", ["2.8.2", "3.9.1", "4.4.0"])
+def test_real_kafka_with_credentials_passes(release: str, tmp_path: Path) -> None:
+    with conformance.secured(tmp_path, release) as broker:
+        configs = {"bootstrap.servers": broker.bootstrap_servers, **conformance.CREDENTIALS}
+        session = Session([("127.0.0.1", broker.port)], ClientSettings.parse(configs), exchange_s=30)
+        checks = select(all_checks(), ["SASL", "ACLs", "Every API without ACLs", "Quotas", "Telemetry"], [])
+        report = run_checks(session, checks, read_baseline(release))
+        assert [f"{each.check.id}: {each.reason}" for each in report.findings(strict=True)] == []
+        assert report.notes == ()
+        assert report.totals[Verdict.PASS] >= 220

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
 
 from kwire.broker import Broker, dispatch, injection
+from kwire.broker.network import connection
 from kwire.broker.responses import SplicedResponse
 from kwire.conformance import Verdict
 from kwire.conformance.broker import all_checks, read_baseline, run_checks
+from kwire.conformance.broker.chapters.sasl import NONCE
 from kwire.messages import registry
 from kwire.messages.base import ZERO_UUID
-from tests.conformance.broker.test_kwire import session_of
+from kwire.protocol.error_codes import ErrorCode
+from tests.conformance.broker.test_kwire import secured, session_of
 
 Edit = Callable[[Any], None]
 
@@ -48,6 +52,45 @@ def refuse(body: Any) -> None:
         raise ValueError("unknown tagged fields")
 
 
+def without_authorization_id(request: Any) -> bytes:
+    return b"\0" + request.auth_bytes.partition(b"\0")[2] if request.auth_bytes[:1] != b"\0" else request.auth_bytes
+
+
+def without_signature(response: Any) -> bytes:
+    return b"" if response.auth_bytes.startswith(b"v=") else response.auth_bytes
+
+
+def with_another_signature(response: Any) -> bytes:
+    return b"v=AAAA" if response.auth_bytes.startswith(b"v=") else response.auth_bytes
+
+
+def without_nonce(response: Any) -> bytes:
+    return re.sub(rb"^r=[^,]*", b"r=" + NONCE.encode() + b"x", bytes(response.auth_bytes))
+
+
+def without_denial(topic: Any) -> int:
+    denied = topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) if denied else topic.error_code
+
+
+def without_match(config: Any) -> str | None:
+    return "" if config.name == "match" and config.value else config.value
+
+
+def users_only(entry: Any) -> list[Any]:
+    return [part for part in entry.entity if part.entity_type == "user"]
+
+
+def opened(response: Any) -> None:
+    response.error_code, response.results = 0, []
+
+
+def reverse_codecs(response: Any) -> None:
+    response.accepted_compression_types.reverse()
+
+
+INFOS, OPS, ENTITY = ("results", "credential_infos"), ("entries", "ops"), ("entries", "entity")
+PARTS, CONFIGS = ("components",), ("resources", "configs")
 FETCHED, PRODUCED = ("responses", "partitions"), ("responses", "partition_responses")
 LISTED, METADATA = ("topics", "partitions"), ("topics", "partitions")
 FAULTS = [
@@ -160,11 +203,79 @@ FAULTS = [
     Fault("ends without a beginning", "EndTxn", "TXN-008", None, setting(error_code=0)),
     Fault("epoch not raised", "InitProducerId", "TXN-005", None, setting(producer_epoch=0)),
     Fault("names unchecked", "CreateTopics", "ERROR-CREATE-TOPICS-07", None, setting("topics", error_code=0)),
+    # SASL
+    Fault("any mechanism accepted", "SaslHandshake", "SASL-002", None, setting(error_code=0)),
+    Fault("mechanisms not listed", "SaslHandshake", "SASL-001", None, setting(mechanisms=[])),
+    Fault("handshake after the login accepted", "SaslHandshake", "SASL-007", None, setting(error_code=0)),
+    Fault("wrong password accepted", "SaslAuthenticate", "SASL-011", None, setting(error_code=0)),
+    Fault("authorization id ignored", "SaslAuthenticate", "SASL-013", setting(auth_bytes=without_authorization_id)),
+    Fault("any token accepted", "SaslAuthenticate", "SASL-014", None, setting(error_code=0)),
+    Fault("signature missing", "SaslAuthenticate", "SASL-020", None, setting(auth_bytes=without_signature)),
+    Fault("signature wrong", "SaslAuthenticate", "SASL-021", None, setting(auth_bytes=with_another_signature)),
+    Fault("proof unchecked", "SaslAuthenticate", "SASL-023", None, setting(error_code=0)),
+    Fault("nonce not random", "SaslAuthenticate", "SASL-028", None, setting(auth_bytes=without_nonce)),
+    Fault("iterations hidden", "DescribeUserScramCredentials", "USER-001", None, setting(*INFOS, iterations=0)),
+    Fault("deletes no user", "AlterUserScramCredentials", "USER-003", setting(deletions=[])),
+    Fault("iterations unchecked", "AlterUserScramCredentials", "USER-004", None, setting("results", error_code=0)),
+    Fault("users twice accepted", "AlterUserScramCredentials", "USER-005", None, setting("results", error_code=0)),
+    Fault("named twice accepted", "DescribeUserScramCredentials", "USER-006", None, setting("results", error_code=0)),
+    # ACLs
+    Fault("operation lost", "CreateAcls", "ACL-001", setting("creations", operation=2)),
+    Fault("principal ignored", "DeleteAcls", "ACL-003", setting("filters", resource_name_filter=None)),
+    Fault("types of patterns ignored", "DescribeAcls", "ACL-004", setting(pattern_type_filter=1)),
+    Fault("operations ignored", "DescribeAcls", "ACL-005", setting(operation=1)),
+    Fault("wrong ACLs accepted", "CreateAcls", "ACL-006", None, setting("results", error_code=0)),
+    Fault("unknown filters read as any", "DescribeAcls", "ACL-007", setting(operation=lambda r: r.operation or 1)),
+    Fault("WRITE implies ALL", "CreateAcls", "ACL-021", setting("creations", operation=2)),
+    Fault("READ implies ALL", "CreateAcls", "ACL-022", setting("creations", operation=2)),
+    Fault("DENY ignored", "CreateAcls", "ACL-023", setting("creations", permission_type=3)),
+    Fault("prefixes ignored", "CreateAcls", "ACL-024", setting("creations", resource_pattern_type=3)),
+    Fault("hosts ignored", "CreateAcls", "ACL-025", setting("creations", host="*")),
+    Fault("existence told", "Metadata", "ACL-028", None, setting("topics", error_code=without_denial)),
+    Fault("names told for ids", "Metadata", "ACL-029", None, setting("topics", name=lambda t: t.name or "told")),
+    Fault("operations not sent", "Metadata", "ACL-030", setting(include_topic_authorized_operations=False)),
+    Fault("anybody commits", "OffsetCommit", "ACL-032", None, setting("topics", "partitions", error_code=0)),
+    Fault("anybody transacts", "InitProducerId", "ACL-033", None, setting(error_code=0)),
+    Fault("configs open", "DescribeConfigs", "ACL-035", None, setting("results", error_code=0)),
+    Fault("error lost (KAFKA-19246)", "OffsetFetch", "DENIED-OFFSET-FETCH-01", None, setting(topics=[])),
+    Fault("users open", "DescribeUserScramCredentials", "DENIED-DESCRIBE-USER-SCRAM-CREDENTIALS-00", None, opened),
+    Fault("groups open", "Heartbeat", "DENIED-HEARTBEAT-04", None, setting(error_code=0)),
+    # Quotas
+    Fault("quotas lost", "AlterClientQuotas", "QUOTA-001", setting("entries", ops=lambda e: e.ops[:1])),
+    Fault("sets what is validated only", "AlterClientQuotas", "QUOTA-002", setting(validate_only=False)),
+    Fault("removes nothing", "AlterClientQuotas", "QUOTA-003", setting("entries", "ops", value=1.0, remove=False)),
+    Fault("strictness ignored", "DescribeClientQuotas", "QUOTA-004", setting(strict=False)),
+    Fault("values unchecked", "AlterClientQuotas", "QUOTA-005", None, setting("entries", error_code=0)),
+    Fault("producers not throttled", "AlterClientQuotas", "QUOTA-006", setting(*OPS, key="consumer_byte_rate")),
+    Fault("consumers not throttled", "AlterClientQuotas", "QUOTA-008", setting(*OPS, key="producer_byte_rate")),
+    Fault("types of match ignored", "DescribeClientQuotas", "QUOTA-009", setting(*PARTS, match_type=2, match=None)),
+    Fault("filters unchecked", "DescribeClientQuotas", "QUOTA-010", None, setting(error_code=0)),
+    Fault("changes not counted", "AlterClientQuotas", "QUOTA-011", setting(*OPS, key="producer_byte_rate")),
+    Fault("time not counted", "AlterClientQuotas", "QUOTA-012", setting(*OPS, value=1000.0)),
+    Fault("users taken for client ids", "AlterClientQuotas", "QUOTA-020", setting(*ENTITY, entity_type="client-id")),
+    Fault("client ids of users ignored", "AlterClientQuotas", "QUOTA-021", setting("entries", entity=users_only)),
+    # Telemetry
+    Fault("codecs in another order", "GetTelemetrySubscriptions", "TELEMETRY-001", None, reverse_codecs),
+    Fault("ids given anew", "GetTelemetrySubscriptions", "TELEMETRY-002", setting(client_instance_id=ZERO_UUID)),
+    Fault("matches everybody", "IncrementalAlterConfigs", "TELEMETRY-003", setting(*CONFIGS, value=without_match)),
+    Fault("software ignored", "IncrementalAlterConfigs", "TELEMETRY-004", setting(*CONFIGS, value=without_match)),
+    Fault("no star", "GetTelemetrySubscriptions", "TELEMETRY-005", None, setting(requested_metrics=["org."])),
+    Fault("changes not seen", "PushTelemetry", "TELEMETRY-006", None, setting(error_code=0)),
+    Fault("configs unchecked", "IncrementalAlterConfigs", "TELEMETRY-007", None, setting("responses", error_code=0)),
+    Fault("not listed", "ListConfigResources", "TELEMETRY-008", None, setting(config_resources=[])),
+    Fault("asked at any time", "GetTelemetrySubscriptions", "TELEMETRY-009", None, setting(error_code=0)),
+    Fault("pushed at any time", "PushTelemetry", "TELEMETRY-010", None, setting(error_code=0)),
+    Fault("never the last", "PushTelemetry", "TELEMETRY-011", setting(terminating=False)),
+    Fault("any subscription", "PushTelemetry", "TELEMETRY-012", None, setting(error_code=0)),
+    Fault("any codec", "PushTelemetry", "TELEMETRY-013", setting(compression_type=0)),
+    Fault("any size", "PushTelemetry", "TELEMETRY-014", setting(metrics=b"")),
+    Fault("not decompressed", "PushTelemetry", "TELEMETRY-015", setting(compression_type=0)),
+    Fault("reserved ids accepted", "PushTelemetry", "TELEMETRY-016", None, setting(error_code=0)),
 ]
 
 
-def test_there_are_sixty_faults() -> None:
-    assert len(FAULTS) >= 60
+def test_there_are_more_than_a_hundred_faults() -> None:
+    assert len(FAULTS) >= 120
     assert len({(each.what, each.api, each.check) for each in FAULTS}) == len(FAULTS)
 
 
@@ -174,11 +285,24 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         yield broker
 
 
+@pytest.fixture(scope="module")
+def secured_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    with secured(tmp_path_factory.mktemp("secured")) as broker:
+        yield broker
+
+
+NEEDING = {"credentials", "PLAIN credentials", "own users", "authorizer", "telemetry"}
+
+
 @pytest.mark.sampled
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.api} {fault.what} {fault.check}")
 @pytest.mark.filterwarnings("ignore")
-def test_the_check_finds_the_fault(fault: Fault, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_finds_the_fault(
+    fault: Fault, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (check,) = (check for check in all_checks() if check.id == fault.check)
+    broker: Broker = request.getfixturevalue("secured_broker" if NEEDING & set(check.needs) else "broker")
     key = registry.get(f"{fault.api}Request").API_KEY
     call_handler = dispatch.call_handler
 
@@ -202,9 +326,19 @@ def test_the_check_finds_the_fault(fault: Fault, broker: Broker, monkeypatch: py
         return asyncio.ensure_future(later(response)) if isinstance(response, asyncio.Future) else edited(response)
 
     monkeypatch.setattr(injection, "call_handler", faulty)
-    checks = [check for check in all_checks() if check.id == fault.check]
-    (result,) = run_checks(session_of(broker, exchange_s=6), checks, read_baseline("4.4")).results
+    (result,) = run_checks(session_of(broker, exchange_s=6), [check], read_baseline("4.4")).results
+    assert result.verdict is Verdict.FAIL, result
+    monkeypatch.undo()
+    (result,) = run_checks(session_of(broker), [check], read_baseline("4.4")).results
+    assert result.verdict in (Verdict.PASS, Verdict.DEVIATION), result
+
+
+def test_a_client_above_its_quota_that_may_go_on_is_found(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """KIP-219: throttle times are told, and the connection is read on."""
+    monkeypatch.setattr(connection.ClientConnection, "_mute", lambda *_: None)
+    checks = [check for check in all_checks() if check.id == "QUOTA-007"]
+    (result,) = run_checks(session_of(broker), checks, read_baseline("4.4")).results
     assert result.verdict is Verdict.FAIL, result
     monkeypatch.undo()
     (result,) = run_checks(session_of(broker), checks, read_baseline("4.4")).results
-    assert result.verdict in (Verdict.PASS, Verdict.DEVIATION), result
+    assert result.verdict is Verdict.PASS, result

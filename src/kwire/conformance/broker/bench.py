@@ -6,16 +6,18 @@ prefix, and only names with it are ever deleted.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import socket
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from kwire.client.broker_connection import BrokerConnection
 from kwire.client.settings import ClientSettings
+from kwire.client.tls import wrap
 from kwire.conformance.broker.connection import Deadlines, RawConnection
 from kwire.conformance.broker.requests import error_name, flat, request, response_values
 from kwire.conformance.report import Evidence
@@ -26,7 +28,7 @@ from kwire.protocol.error_codes import ErrorCode
 from kwire.protocol.versions import offered
 from kwire.schema import Versions
 
-__all__ = ["PREFIX", "Bench", "NotServed", "Session", "Topic"]
+__all__ = ["PREFIX", "Bench", "NotServed", "Session", "Topic", "User"]
 
 PREFIX = "kwire-conformance"
 CONNECT_S = 5.0
@@ -38,6 +40,7 @@ PROBE_S = 3.0
 """How long Metadata may take to create the first topic, where CreateTopics is not served."""
 READY_S = 15.0
 """How long a topic or a coordinator may take to appear."""
+SETTLED_S = 5.0
 RETRIABLE = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -69,11 +72,35 @@ class Topic(NamedTuple):
     leader: Address
 
 
-class Session:
-    """A run against one cluster. servers: its addresses, the first that accepts connections is used."""
+class User(NamedTuple):
+    """A user with SCRAM credentials."""
 
-    def __init__(self, servers: Sequence[Address], settings: ClientSettings, *, exchange_s: float = 10.0) -> None:
-        self.servers, self.settings = tuple(servers), settings
+    name: str
+    password: str
+    mechanism: str
+
+    @property
+    def principal(self) -> str:
+        """The name in ACLs."""
+        return f"User:{self.name}"
+
+
+class Session:
+    """A run against one cluster. servers: its addresses, the first that accepts connections is used.
+
+    exchange_s: deadline of a response. settled_s: how long a broker may take to know what the controller has altered.
+    lacking: what needs.lacks has found out. stranger: a user without any rights, once a check has needed it.
+    """
+
+    def __init__(
+        self,
+        servers: Sequence[Address],
+        settings: ClientSettings,
+        *,
+        exchange_s: float = 10.0,
+        settled_s: float = SETTLED_S,
+    ) -> None:
+        self.servers, self.settings, self.settled_s = tuple(servers), settings, settled_s
         self.address: Address = self.servers[0]
         self.deadlines = Deadlines(exchange_s)
         self.prefix = f"{PREFIX}-{uuid.uuid4().hex[:6]}"
@@ -81,23 +108,47 @@ class Session:
         self.creates_topics_itself = False
         self.topics: list[str] = []
         self.groups: list[str] = []
+        self.removals: dict[str, Callable[[Bench], object]] = {}
         self.pool: list[str] = []
         self.pool_size = POOL
         self.patience_s = PATIENCE_S
         self.controller: Address | None = None
-        self._lacks: dict[str, str | None] = {}
+        self.lacking: dict[str, str | None] = {}
+        self.stranger: User | None = None
 
-    def open(self, address: Address, evidence: list[Evidence]) -> RawConnection:
-        """Open a connection, with TLS and SASL if the settings have them. Raises ConnectionFailed, BrokerError."""
+    def open(self, address: Address, evidence: list[Evidence], user: User | None = None) -> RawConnection:
+        """Open a connection, with TLS and SASL if the settings have them. user: instead of the settings' one.
+
+        Raises ConnectionFailed, BrokerError.
+        """
+        settings = self.settings
+        if not settings.uses_sasl:
+            return self.open_without_login(address, evidence)
+        if user is not None:
+            of_user: dict[str, Any] = {
+                "sasl_username": user.name,
+                "sasl_password": user.password,
+                "sasl_mechanism": user.mechanism,
+            }
+            others: dict[str, Any] = {"sasl_tokenauth": False, "token_source": None, "kerberos": None}
+            settings = dataclasses.replace(settings, **of_user, **others)
         host, port = address
-        if self.settings.uses_tls or self.settings.uses_sasl:
-            opened: socket.socket = BrokerConnection(host, port, self.settings).detach()
-        else:
-            try:
-                opened = socket.create_connection(address, timeout=min(CONNECT_S, self.deadlines.wait_s()))
-            except OSError as error:
-                raise ConnectionFailed(f"cannot connect: {error.strerror or error}", f"{host}:{port}") from None
-        return RawConnection(opened, f"{host}:{port}", self.deadlines, evidence)
+        return self._raw(BrokerConnection(host, port, settings).detach(), address, evidence)
+
+    def open_without_login(self, address: Address, evidence: list[Evidence]) -> RawConnection:
+        """Open a connection, with TLS if the settings have it, on which nothing was sent. Raises ConnectionFailed."""
+        try:
+            opened = socket.create_connection(address, timeout=min(CONNECT_S, self.deadlines.wait_s()))
+            if self.settings.uses_tls:
+                opened = wrap(opened, self.settings, address[0])
+        except OSError as error:
+            where = f"{address[0]}:{address[1]}"
+            raise ConnectionFailed(f"cannot connect: {error.strerror or error}", where) from None
+        return self._raw(opened, address, evidence)
+
+    def _raw(self, opened: socket.socket, address: Address, evidence: list[Evidence]) -> RawConnection:
+        secret = (self.settings.sasl_password or "").encode()
+        return RawConnection(opened, f"{address[0]}:{address[1]}", self.deadlines, evidence, secret)
 
     def learn_versions(self) -> None:
         """Ask which APIs the broker serves. Raises ConnectionFailed, DecodeError, BrokerError."""
@@ -140,14 +191,14 @@ class Session:
         versions = self.served.get(api)
         return versions is not None and (version == -1 or version in versions)
 
-    def lacks(self, need: str) -> str | None:
-        """Return why the run or the cluster does not have what a check needs; None if it does."""
-        if need not in self._lacks:
-            self._lacks[need] = NEEDS[need](self)
-        return self._lacks[need]
+    def remove(self, what: str, bench: Bench) -> None:
+        """Undo what Bench.own has noted; what cannot be undone stays noted."""
+        with suppress(Exception):  # of a broker that lies, too
+            self.removals[what](bench)
+            del self.removals[what]
 
     def clean_up(self) -> list[str]:
-        """Delete the topics and groups of this session. Returns the names that are left.
+        """Delete the topics and groups of this session, and what checks could not undo. Returns the names left.
 
         That includes topics that the broker should have rejected, such as those with invalid names.
         """
@@ -159,9 +210,13 @@ class Session:
         except KwireError:
             left = [*self.groups, *self.topics]
         finally:
+            for what in reversed(list(self.removals)):
+                self.remove(what, bench)
             bench.close()
+        left += self.removals
         self.topics.clear()
         self.groups.clear()
+        self.removals.clear()
         return left
 
 
@@ -174,47 +229,6 @@ def _known_keys() -> list[int]:
     return keys
 
 
-def _security(session: Session) -> str | None:
-    if session.settings.uses_tls or session.settings.uses_sasl:
-        return "the connection has to be plain, because the check begins with its first byte"
-    return None
-
-
-def _credentials(session: Session) -> str | None:
-    return None if session.settings.uses_sasl else "no SASL credentials are given; use --config-file"
-
-
-def _no_authorizer(session: Session) -> str | None:
-    bench = Bench(session, "needs")
-    try:
-        body = bench.ask("DescribeAcls", resource_type_filter=1, operation=1, permission_type=1)
-    except KwireError:
-        return None
-    finally:
-        bench.close()
-    return None if body.error_code else "the cluster has an authorizer"
-
-
-def _streams_groups(session: Session) -> str | None:
-    bench = Bench(session, "needs")
-    try:
-        body = bench.ask("ApiVersions", 3, client_software_name="kwire", client_software_version="1")
-    except KwireError:
-        return None
-    finally:
-        bench.close()
-    levels = {each.name: each.max_version_level for each in body.finalized_features}
-    return None if levels.get("streams.version") else "the cluster has no streams groups: streams.version is 0"
-
-
-NEEDS: Mapping[str, Callable[[Session], str | None]] = {
-    "plain connection": _security,
-    "credentials": _credentials,
-    "no authorizer": _no_authorizer,
-    "streams groups": _streams_groups,
-}
-
-
 class Bench:
     """One check's view of the cluster."""
 
@@ -223,14 +237,17 @@ class Bench:
         self.evidence: list[Evidence] = []
         self._prefix = f"{session.prefix}-{check_id.lower()}-"
         self._connections: list[RawConnection] = []
-        self._by_address: dict[Address, RawConnection] = {}
+        self._by_address: dict[tuple[Address, User | None], RawConnection] = {}
         self._at_end: list[Callable[[], object]] = []
+        self._owned: list[str] = []
 
     def close(self) -> None:
         """Undo what the check has left, and close its connections."""
         for action in reversed(self._at_end):
             with suppress(Exception):
                 action()
+        for what in reversed(self._owned):
+            self.session.remove(what, self)
         for connection in self._connections:
             connection.close()
 
@@ -238,19 +255,38 @@ class Bench:
         """Call action when the check has ended, however it ended; its errors are ignored."""
         self._at_end.append(action)
 
+    def own(self, what: str, remove: Callable[[Bench], object]) -> None:
+        """Undo something when the check has ended, and again at the end of the run if that failed.
+
+        what: its name in the report, if it cannot be undone. remove: gets the bench to use; raises if it failed.
+        """
+        if what not in self.session.removals:
+            self.session.removals[what] = remove
+            self._owned.append(what)
+
+    def keep(self) -> None:
+        """Leave what `own` has noted for the end of the run."""
+        self._owned.clear()
+
     # Connections and requests
 
-    def connect(self, address: Address | None = None) -> RawConnection:
-        """Open a new connection, by default to the broker under test."""
-        connection = self.session.open(address or self.session.address, self.evidence)
+    def connect(
+        self, address: Address | None = None, user: User | None = None, *, logs_in: bool = True
+    ) -> RawConnection:
+        """Open a new connection, by default to the broker under test. logs_in: with SASL, if the run uses it."""
+        at = address or self.session.address
+        if logs_in:
+            connection = self.session.open(at, self.evidence, user)
+        else:
+            connection = self.session.open_without_login(at, self.evidence)
         self._connections.append(connection)
         return connection
 
-    def connection(self, address: Address | None = None) -> RawConnection:
-        """Return the check's one connection to an address."""
-        key = address or self.session.address
+    def connection(self, address: Address | None = None, user: User | None = None) -> RawConnection:
+        """Return the check's one connection to an address, of a user."""
+        key = address or self.session.address, user
         if key not in self._by_address:
-            self._by_address[key] = self.connect(key)
+            self._by_address[key] = self.connect(*key)
         return self._by_address[key]
 
     def best(self, api: str, at_most: int | None = None) -> int:
@@ -261,8 +297,14 @@ class Bench:
 
     def ask(self, api: str, version: int | None = None, at: Address | None = None, **values: Any) -> Any:
         """Send a request and return the body of its response. version: by default the highest."""
+        return self.ask_as(None, api, version, at, **values)
+
+    def ask_as(
+        self, user: User | None, api: str, version: int | None = None, at: Address | None = None, **values: Any
+    ) -> Any:
+        """Do as `ask`, logged in as another user; None for the one of the settings."""
         chosen = self.best(api) if version is None else version
-        return self.connection(at).ask(request(api, chosen, **values), chosen)
+        return self.connection(at, user).ask(request(api, chosen, **values), chosen)
 
     def values(self, body: Message, version: int, *drop: str) -> dict[str, Any]:
         """Return a response as values that can be compared: see response_values. Names are without the prefix."""
@@ -408,6 +450,13 @@ class Bench:
             if body.error_code not in (codes or RETRIABLE) or time.monotonic() > deadline:
                 return body
             time.sleep(0.05)
+
+    def settled(self, attempt: Callable[[], Any], expected: Any) -> Any:
+        """Repeat attempt until it returns what is expected, or the time is over; returns its last result."""
+        deadline = time.monotonic() + self.session.settled_s
+        while (found := attempt()) != expected and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return found
 
     # Removal
 

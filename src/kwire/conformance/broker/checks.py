@@ -39,7 +39,7 @@ class BrokerCheck(Check):
 
     uses: the APIs it needs, with the version that the broker has to serve; -1 is any. "Topics" is CreateTopics, or
     topics that Metadata creates, for a check that only needs one. needs: what the run or the
-    cluster has to have, see Session.lacks.
+    cluster has to have, see needs.lacks.
     """
 
     observe: Observe

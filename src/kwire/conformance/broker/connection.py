@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from kwire.conformance.report import Evidence
@@ -23,6 +24,8 @@ MAX_FRAME_BYTES = 16 << 20
 MAX_EVIDENCE = 24
 CLIENT_ID = "kwire-conformance"
 FIRST_CORRELATION_ID = 1000
+WITH_SECRETS = (None, "SaslAuthenticateRequest")
+"""Messages that may have the password of the given credentials; None for the tokens of SaslHandshake 0."""
 
 
 class Closed(ConnectionFailed):
@@ -59,11 +62,18 @@ class Deadlines:
 
 
 class RawConnection:
-    """One connection. evidence: receives what is sent and received. Raises ConnectionFailed."""
+    """One connection. evidence: receives what is sent and received, with * for secret. Raises ConnectionFailed."""
 
-    def __init__(self, opened: socket.socket, address: str, deadlines: Deadlines, evidence: list[Evidence]) -> None:
+    def __init__(
+        self,
+        opened: socket.socket,
+        address: str,
+        deadlines: Deadlines,
+        evidence: list[Evidence],
+        secret: bytes = b"",
+    ) -> None:
         self.address = address
-        self._socket = opened
+        self._socket, self._secret = opened, secret
         self._deadlines, self._evidence = deadlines, evidence
         self._frames = FrameBuffer(MAX_FRAME_BYTES)
         self._correlation_id = FIRST_CORRELATION_ID
@@ -208,5 +218,8 @@ class RawConnection:
         return False
 
     def _keep(self, evidence: Evidence) -> None:
-        if len(self._evidence) < MAX_EVIDENCE:
-            self._evidence.append(evidence)
+        if len(self._evidence) >= MAX_EVIDENCE:
+            return
+        if self._secret and evidence.message in WITH_SECRETS:
+            evidence = replace(evidence, data=evidence.data.replace(self._secret, b"*" * len(self._secret)))
+        self._evidence.append(evidence)

@@ -39,6 +39,24 @@ DIFFERENCES = (
         "The controller of KRaft looks for the topic first; with ZooKeeper, for the reassignment",
     ),
     ("ADMIN-007", "Kafka 2.8 with ZooKeeper has INVALID_REQUEST for what KRaft calls INVALID_CONFIG"),
+    ("DENIED-PRODUCE-0[0-2]", FOR_LIBRDKAFKA),
+    (
+        "DENIED-OFFSET-FETCH-*",
+        "Kafka 3.9 loses the error of a group in version 1 (KAFKA-19246)",
+    ),
+    (
+        "DENIED-CREATE-TOPICS-*",
+        "Kafka 2.8 says that the configs of a topic may not be seen even if the topic itself may not",
+    ),
+    ("DENIED-DESCRIBE-USER-SCRAM-*", "Since KRaft, the error is in a result without a user too"),
+    ("USER-005", "With ZooKeeper, a user may be altered twice in a request, for different mechanisms"),
+    ("ACL-006", "AclAuthorizer, of ZooKeeper, fails at a principal without a type; KRaft checks it first"),
+    ("QUOTA-010", "Kafka 2.8 fails at an unknown type of match; later ones check it first"),
+    (
+        "TELEMETRY-006",
+        "Kafka 3.9 throttles a client that asks again because its subscription has changed; 4.x lets it ask at once",
+    ),
+    ("TELEMETRY-007", "Kafka 3.9 fails at an interval that is not a number; 4.x checks it first"),
     ("*-UPDATE-FEATURES-*", "Kafka 4 reports the first error for the whole request; 2.8 had another error for it"),
 )
 """(pattern of ids, sentence); the last pattern that matches applies."""

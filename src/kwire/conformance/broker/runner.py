@@ -12,6 +12,7 @@ from kwire.conformance.broker.baseline import Baseline
 from kwire.conformance.broker.bench import Bench, NotServed, Session
 from kwire.conformance.broker.checks import BrokerCheck
 from kwire.conformance.broker.connection import Closed, Silent
+from kwire.conformance.broker.needs import lacks
 from kwire.conformance.check import Verdict
 from kwire.conformance.report import Report, Result
 from kwire.errors import DecodeError, KwireError
@@ -94,6 +95,9 @@ def _run(session: Session, check: BrokerCheck, baseline: Baseline, unknown_versi
 
     if baseline.source(check.id) is None:
         return result(Verdict.NOT_APPLICABLE, f"Kafka {baseline.release} does not have this")
+    lacking = next(filter(None, (lacks(session, need) for need in check.needs)), None)
+    if lacking is not None:
+        return result(Verdict.NOT_APPLICABLE, lacking)
     missing = [api for api, version in check.uses.items() if not session.serves(api, version)]
     if missing and not unknown_versions:
         named = ", ".join(_named(api, check.uses[api]) for api in missing)
@@ -102,10 +106,6 @@ def _run(session: Session, check: BrokerCheck, baseline: Baseline, unknown_versi
         return result(Verdict.NOT_APPLICABLE, f"neither Kafka {baseline.release} nor the broker serves {named}")
     bench = Bench(session, check.id)
     try:
-        for need in check.needs:
-            lacking = session.lacks(need)
-            if lacking:
-                return result(Verdict.NOT_APPLICABLE, lacking)
         observed = observe(check, bench)
         evidence = tuple(bench.evidence)  # before the check cleans up
     except NotServed as error:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from kwire.conformance.broker.chapters import (
+    acls,
     admin,
+    denied,
     error_paths,
     fetch,
     framing,
@@ -11,7 +13,10 @@ from kwire.conformance.broker.chapters import (
     metadata,
     offsets,
     produce,
+    quotas,
+    sasl,
     tags,
+    telemetry,
     transactions,
     versions,
 )
@@ -29,6 +34,11 @@ CHAPTERS: tuple[Chapter, ...] = (
     groups.chapter,
     transactions.chapter,
     admin.chapter,
+    sasl.chapter,
+    acls.chapter,
+    denied.chapter,
+    quotas.chapter,
+    telemetry.chapter,
     error_paths.chapter,
     tags.chapter,
 )

@@ -21,6 +21,7 @@ __all__ = ["ROWS", "Row", "chapter"]
 chapter = Chapter("Error paths in every version")
 NO_ID = uuid.UUID(int=0x1234567890ABCDEF)
 NO_AUTHORIZER = ("no authorizer",)
+NO_CREDENTIALS = ("no credentials",)
 STREAMS_GROUPS = ("streams groups",)
 
 Values = dict[str, Any]
@@ -325,22 +326,30 @@ ROWS = (
     Row(
         api="CreateDelegationToken",
         argument="no authentication",
+        needs=NO_CREDENTIALS,
         values=lambda b, v: {"renewers": [], "max_lifetime_ms": 1000},
         at="controller",
     ),
     Row(
         api="RenewDelegationToken",
         argument="no authentication",
+        needs=NO_CREDENTIALS,
         values=lambda b, v: {"hmac": b"\1" * 8, "renew_period_ms": 1000},
         at="controller",
     ),
     Row(
         api="ExpireDelegationToken",
         argument="no authentication",
+        needs=NO_CREDENTIALS,
         values=lambda b, v: {"hmac": b"\1" * 8, "expiry_time_period_ms": 1000},
         at="controller",
     ),
-    Row(api="DescribeDelegationToken", argument="no authentication", values=lambda b, v: {"owners": []}),
+    Row(
+        api="DescribeDelegationToken",
+        argument="no authentication",
+        needs=NO_CREDENTIALS,
+        values=lambda b, v: {"owners": []},
+    ),
     Row(api="DeleteGroups", argument=GROUP, values=lambda b, v: {"groups_names": [b.name("missing")]}, at="group"),
     Row(
         api="ElectLeaders",
@@ -445,7 +454,8 @@ ROWS = (
     Row(
         api="PushTelemetry",
         argument="a subscription that does not exist",
-        values=lambda b, v: {"client_instance_id": NO_ID, "subscription_id": 7, "metrics": b""},
+        needs=("telemetry",),
+        values=lambda b, v: {"client_instance_id": uuid.uuid4(), "subscription_id": 7, "metrics": b""},
     ),
     Row(
         api="ListConfigResources",

@@ -13,7 +13,8 @@ from kwire.conformance.broker.requests import error_name, request
 __all__ = ["chapter"]
 
 chapter = Chapter("Version negotiation")
-PLAIN = ("plain connection",)
+PLAIN, TELEMETRY = ("plain connection",), ("telemetry",)
+OF_TELEMETRY = ("GetTelemetrySubscriptions", "PushTelemetry")
 SOFTWARE: dict[str, Any] = {"client_software_name": "kwire", "client_software_version": "1"}
 CLIENT_APIS = (
     *("Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch", "FindCoordinator", "JoinGroup"),
@@ -186,6 +187,7 @@ def _add_tables() -> None:
                 steps=("Send ApiVersions 0.", f"The range of {api} is that of the release."),
                 observe=_range(api),
                 uses={api: -1},
+                needs=TELEMETRY if api in OF_TELEMETRY else (),
                 allowed=(
                     Allowed(path="lowest", reason="serves older versions too", values=tuple(range(12))),
                     Allowed(path="highest", reason="does not serve the newest versions, or serves newer ones"),
@@ -208,7 +210,7 @@ def _add_tables() -> None:
                 ),
                 observe=_beyond(api),
                 uses={api: -1},
-                needs=PLAIN,
+                needs=(*PLAIN, *TELEMETRY) if api in OF_TELEMETRY else PLAIN,
                 since=released(api, api_versions(api).start)["since"],
             )
         )
