@@ -203,6 +203,14 @@ def test_batches_for_many_partitions_share_a_request_and_each_failure_is_raised(
         assert producer.send_all([]) == []
 
 
+def test_a_string_of_topics_is_an_error(servers: str) -> None:
+    with (
+        Client(servers) as client,
+        pytest.raises(OptionError, match="expected a list of names, got the string 'orders'"),
+    ):
+        client.metadata("orders")
+
+
 def test_missing_topics_and_offsets_are_errors(servers: str) -> None:
     with Client(servers, **SOON) as client:
         with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):

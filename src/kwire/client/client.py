@@ -38,7 +38,7 @@ from kwire.client.fetch_requests import (
     level_of,
 )
 from kwire.client.settings import ClientSettings
-from kwire.errors import BrokerError, ConnectionFailed, LogTruncated
+from kwire.errors import BrokerError, ConnectionFailed, LogTruncated, OptionError
 from kwire.identifiers import TopicPartition, by_topic
 from kwire.messages import (
     FetchResponse,
@@ -250,7 +250,12 @@ class Client:
     # ---- metadata
 
     def metadata(self, topics: Iterable[str] | None = None) -> Cluster:
-        """Request the metadata of brokers and topics, all topics by default. Never creates a topic."""
+        """Request the metadata of brokers and topics, all topics by default. Never creates a topic.
+
+        Raises OptionError for a string instead of names.
+        """
+        if isinstance(topics, str):
+            raise OptionError(f"topics: expected a list of names, got the string {topics!r}")
         names = None if topics is None else list(topics)
         return self.retry(lambda: self._update_metadata(names))
 

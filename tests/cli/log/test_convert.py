@@ -56,6 +56,7 @@ def test_convert_writes_a_copy_or_in_place(source: Path, tmp_path: Path, capsys:
         (["--codec", "gzip", "--level", "17"], "level"),
         (["--magic", "2", "--level", "3"], "--level requires --codec"),
         (["--codec", "lz4", "--apply", "-o", "x"], "mutually exclusive"),
+        (["--codec", "lz4", "--apply", "--jobs", "2"], "one process converts in place"),
         (["--codec", "lz4", "--topic", "none-such"], "no partition matches"),
         (["--magic", "1", "--codec", "lz4", "--apply"], "accept the loss"),
     ],

@@ -168,6 +168,7 @@ def test_an_error_of_a_process_is_one_line(tmp_path: Path) -> None:
         (("{data}", "SELECT 1", "--value", "json", "--schema", "id INTT"), "--schema: DDL: the type 'INTT' is not"),
         (("{data}", "SELECT 1", "--value", "json", "--schema", "x BINARY"), "--schema: 'x': binary cannot be decoded"),
         (("{data}/none", "SELECT 1"), "no such file or directory"),
+        (("{data}", "SELECT 1", "--config", "client.id=x"), "--config requires a path that begins with kafka://"),
         (("{data}", "SELECT * FROM ordrs"), "did you mean 'orders'?"),
     ],
 )
@@ -240,6 +241,22 @@ def test_the_prompt_in_a_terminal(kafka_logs: dict[str, Path], tmp_path: Path) -
     assert "timestampType" in text
     assert "unknown command '\\x'" in text
     assert "FROM orders;" in (tmp_path / "kwire" / "sql_history").read_text()
+
+
+def test_configs_are_those_of_the_clusters_among_the_sources(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+    """Beside a cluster that needs them, a directory was refused."""
+    with Broker() as broker:
+        broker.create_topic("events")
+        attached = (
+            "--attach",
+            f"a={kafka_logs['modern'] / 'data'}",
+            "--attach",
+            f"b=kafka://{broker.bootstrap_servers}",
+        )
+        query = "SELECT count(*) AS n FROM a.orders UNION ALL SELECT count(*) FROM b.events"
+        result = kwire("sql", *attached, query, "--format", "csv", "--config", "client.id=tester")
+        assert (result.code, result.out) == (0, "n\n20001\n0\n")
+        assert {each.client_id for each in broker.requests.of("Metadata")} == {"tester"}
 
 
 def test_a_broker_that_dies_leaves_no_file(kwire: Callable, tmp_path: Path) -> None:

@@ -160,6 +160,10 @@ def test_patterns_and_partitions_select_what_is_copied(broker: Broker, client: C
     with pytest.raises(OptionError, match=r"no topic matches 'payments'; .*orders, users"):
         pull(client, str(tmp_path / "other"), PullOptions(topics=["payments"]))
     assert not (tmp_path / "other").exists()
+    wrong: list[dict[str, Any]] = [{"topics": "ord*"}, {"partitions": 0}]
+    for given in wrong:  # the letters of a string were patterns, of which * takes all topics
+        with pytest.raises(OptionError, match=r"^(topics|partitions): expected a list of"):
+            PullOptions(**given)
 
 
 def test_records_that_retention_removed_before_they_were_copied_are_reported(

@@ -261,6 +261,8 @@ def test_wrong_arguments_are_named(
     target = str(tmp_path / "orders")
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"topics": "orders"}, "topics: expected a list of names and patterns, got the string 'orders'"),
+        ({"partitions": 0}, "partitions: expected a list of numbers, got 0"),
+        ({"partitions": "0"}, "partitions: expected a list of numbers, got '0'"),
         ({"merge_key": "key"}, "merge_key: expected a list of columns, got the string 'key'"),
         ({"merge_key": ["kee"]}, "unknown column 'kee'"),
         ({"topics": ["none"]}, "no partition matches topics and partitions; available topics: __cluster"),

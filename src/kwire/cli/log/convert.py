@@ -65,7 +65,8 @@ def convert(
     topic: Topics = None,
     partition: Partitions = None,
     jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Number of processes; chosen by size by default.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Number of processes; chosen by size by default. Not with --apply."),
     ] = None,
     format: FormatOption = Format.TABLE,
 ) -> int:
@@ -81,6 +82,8 @@ def convert(
         raise OptionError("--apply and -o are mutually exclusive")
     if level is not None and codec is None:
         raise OptionError("--level requires --codec")
+    if jobs is not None and apply:
+        raise OptionError("--jobs and --apply are mutually exclusive: one process converts in place")
     with if_interrupted(f"{path} is unchanged"):
         directory = open_directory(path)
         logs = selected(directory, Selection.parse(topic, partition))

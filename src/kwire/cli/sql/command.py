@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kwire.cli import terminal
+from kwire.cli.client_configs import is_cluster
 from kwire.cli.command import FINE, add_command
 from kwire.cli.log.directories import open_logs, warn_of_ignored
 from kwire.cli.options import ClientConfigFile, ClientConfigs
@@ -106,9 +107,10 @@ def sql(
         raise OptionError("QUERY: missing; the prompt needs a terminal")
     session = _open_session()
     opened = []
+    with_configs = [path for _, path in sources if is_cluster(path)] or [sources[0][1]]  # which refuses them
     try:
         for name, path in sources:
-            logs = open_logs(path, config, config_file)
+            logs = open_logs(path, *((config, config_file) if path in with_configs else ()))
             opened.append(logs)
             warn_of_ignored(logs.ignored)
             attached = Attached(logs=logs, schema=name, isolation=isolation.value, values=values)

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from kwire.client.client import Client
 from kwire.client.cluster import Cluster, Topic
-from kwire.errors import BrokerError, ConnectionFailed, KwireError
+from kwire.errors import BrokerError, ConnectionFailed, KwireError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.log.reading.paths import StorageOptions
 from kwire.maintenance.pull import coordinators
@@ -53,7 +53,7 @@ class PullOptions:
 
     topics: patterns (*, ?) of topic names; all topics by default. partitions: numbers, all by default. groups: copy the
     internal topics of groups and transactions as well. cluster: describe users, ACLs, quotas and configs of brokers in
-    the manifest. follow: go on with new records, and new topics and partitions, until stop().
+    the manifest. follow: go on with new records, and new topics and partitions, until stop(). Raises OptionError.
     """
 
     topics: Sequence[str] = ()
@@ -61,6 +61,13 @@ class PullOptions:
     groups: bool = True
     cluster: bool = True
     follow: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for a string of topics, whose letters would be patterns, and for one partition."""
+        if isinstance(self.topics, str):
+            raise OptionError(f"topics: expected a list of names and patterns, got the string {self.topics!r}")
+        if self.partitions is not None and not isinstance(self.partitions, Collection):
+            raise OptionError(f"partitions: expected a list of numbers, got {self.partitions!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

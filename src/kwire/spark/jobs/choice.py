@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from kwire.errors import OptionError
@@ -34,6 +34,10 @@ def select_logs(
     """
     if isinstance(topics, str):
         raise OptionError(f"topics: expected a list of names and patterns, got the string {topics!r}")
+    if not isinstance(partitions, Collection) or not all(
+        isinstance(each, int) for each in partitions
+    ):  # 0: all of them
+        raise OptionError(f"partitions: expected a list of numbers, got {partitions!r}")
     selected = {
         key: log
         for key, log in logs.items()

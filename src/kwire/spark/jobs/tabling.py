@@ -451,6 +451,8 @@ def _open_logs(
         return None, cast("Mapping[TopicPartition, ReadableLog]", open_logs(paths, storage))
     if len(paths) > 1:
         raise OptionError(f"{clusters[0]}: a cluster is read alone; run a job for each path")
+    if storage:
+        raise OptionError("storage: arguments of a file system, which require the path or URL of logs")
     from kwire.client.cluster_logs import ClusterLogs
 
     logs = ClusterLogs(clusters[0], **settings)
