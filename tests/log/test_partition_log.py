@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+import kwire
+from kwire.broker import Broker
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
 from kwire.records.columns import parallel_decoder
@@ -156,6 +160,36 @@ def test_invalid_arguments_are_rejected(kafka_logs: dict[str, Path]) -> None:
         log.read(-1)
     with pytest.raises(OptionError, match="no column 'ofset'; columns are key, value"):
         log.read_arrow(columns=["ofset"])
+    with pytest.raises(OptionError, match="columns: expected at least one name"):
+        log.read_arrow(columns=[])
+
+
+@pytest.mark.parametrize("source", ["directory", "cluster"])
+def test_what_is_no_offset_or_timestamp_is_an_error_of_each_source(kafka_logs: dict[str, Path], source: str) -> None:
+    """A log directory raised TypeError or read from the start, a cluster EncodeError."""
+    if source == "directory":
+        check_arguments(LogDirectory(kafka_logs["modern"] / "data")["txn", 0])
+        return
+    with Broker() as broker:
+        broker.create_topic("txn")
+        with kwire.open(f"kafka://{broker.bootstrap_servers}") as logs:
+            check_arguments(logs["txn", 0])
+
+
+def check_arguments(log: Any) -> None:
+    for wrong in ("1", 1.5, None, True):
+        with pytest.raises(OptionError, match=r"start_offset .*: expected a number"):
+            log.read(wrong)
+    for wrong in ("1", 1.5, True):
+        with pytest.raises(OptionError, match=r"end_offset .*: expected a number"):
+            log.read_arrow(0, wrong)
+    for wrong in ("1", 1.5, None, True, 2**63, -(2**63) - 1):
+        with pytest.raises(OptionError, match=r"timestamp .*: expected milliseconds since 1970"):
+            log.offset_for_time(wrong)
+    with pytest.raises(OptionError, match="start_offset -1: offsets are not negative"):
+        list(log.batches(-1))
+    assert log.offset_for_time(2**63 - 1) is None
+    assert next(iter(log.read(np.int64(0))), None) == next(iter(log.read()), None)
 
 
 def test_a_missing_segment_is_reported(copied: Copied) -> None:

@@ -37,7 +37,7 @@ from kwire.log.files.segment import Segment
 from kwire.log.files.segment_batches import open_batches
 from kwire.log.files.time_lookup import MAX_TIMESTAMP, TimestampAndOffset
 from kwire.log.reading.readable_log import LogSource, ReadableLog
-from kwire.log.reading.runs import Isolation, PinnedRange, Run, check_bounds
+from kwire.log.reading.runs import Isolation, PinnedRange, Run, check_bounds, check_timestamp
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records.format.batch_header import batch_spans, parse_header
 from kwire.storage.checkpoints import LeaderEpoch
@@ -296,7 +296,7 @@ class ClusterLog(ReadableLog):
 
     def bounds(self, start_offset: int, end_offset: int | None, isolation: str) -> tuple[int, int]:
         """Return the range [start, end) of a read that begins now: see ReadableLog.bounds."""
-        check_bounds(start_offset, isolation)
+        check_bounds(start_offset, isolation, end_offset)
         now = Offsets(self._session.client, [self._key])
         end = now.find(self._key, LATEST_TIMESTAMP, isolation).offset
         start = max(start_offset, now.find(self._key, EARLIEST_TIMESTAMP).offset)
@@ -306,6 +306,7 @@ class ClusterLog(ReadableLog):
         self, timestamp: int, *, isolation: Isolation = "read_uncommitted"
     ) -> TimestampAndOffset | None:
         """Find the earliest record at or after `timestamp` (ms), by ListOffsets; None if there is none."""
+        check_timestamp(timestamp)
         listed = self._session.client.list_offsets({self._key: timestamp}, isolation=isolation)[self._key]
         return None if listed.offset < 0 else TimestampAndOffset(listed.offset, listed.timestamp)
 

@@ -88,6 +88,8 @@ def schema_of(columns: Sequence[str]) -> pa.Schema:
 def record_columns(columns: Sequence[str] | None) -> tuple[str, ...]:
     """Return default_columns. Raises OptionError for `_corrupt` too, which a reader that raises has no use for."""
     wanted = default_columns(columns)
+    if not wanted:
+        raise OptionError("columns: expected at least one name")
     if CORRUPT in wanted:
         raise OptionError(
             f"column {CORRUPT!r} is not supported by read_arrow, which raises CorruptBatch; use read_split"

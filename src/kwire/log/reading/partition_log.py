@@ -31,7 +31,7 @@ from kwire.log.reading.missing_segments import missing_after
 from kwire.log.reading.partition_listing import PartitionListing
 from kwire.log.reading.readable_log import ReadableLog
 from kwire.log.reading.relisting import retry_on_change
-from kwire.log.reading.runs import Isolation, Missing, PinnedRange, Run
+from kwire.log.reading.runs import Isolation, Missing, PinnedRange, Run, check_bounds, check_timestamp
 from kwire.log.reading.segment_runs import open_segments
 from kwire.records import Batch
 from kwire.storage.checkpoints import CLEANER_OFFSETS, parse_offset_checkpoint
@@ -200,6 +200,7 @@ class PartitionLog(PartitionListing, ReadableLog):
         stable offset for read_committed), the log start offset, and the first record with the largest timestamp.
         Raises CorruptBatch if the records in question are damaged.
         """
+        check_timestamp(timestamp)
         start, end = self.bounds(0, None, isolation)
         if timestamp == EARLIEST_TIMESTAMP:
             return TimestampAndOffset(start, -1)
@@ -237,8 +238,10 @@ class PartitionLog(PartitionListing, ReadableLog):
         """Iterate over the batches from the one that contains start_offset on, with their segments.
 
         Control batches are included. Batches are neither verified nor decoded: see `batch.check()`, `batch.records()`.
-        Raises CorruptBatch for bytes that are not a batch, LogError for missing or unreadable files.
+        Raises CorruptBatch for bytes that are not a batch, LogError for missing or unreadable files, OptionError for a
+        negative start.
         """
+        check_bounds(start_offset)
         for segment in self.segments:
             if segment.next_base is None or segment.next_base > start_offset:
                 for batch in segment_batches(segment, start_offset):

@@ -149,7 +149,7 @@ class ReadableLog(ABC):
 
         Raises OptionError for an unknown isolation or a negative start.
         """
-        check_bounds(start_offset, isolation)
+        check_bounds(start_offset, isolation, end_offset)
         end = self.last_stable_offset if isolation == "read_committed" else self.log_end_offset
         return max(start_offset, self.log_start_offset), end if end_offset is None else min(end, end_offset)
 
@@ -157,7 +157,10 @@ class ReadableLog(ABC):
     def offset_for_time(
         self, timestamp: int, *, isolation: Isolation = "read_uncommitted"
     ) -> TimestampAndOffset | None:
-        """Find the earliest record at or after `timestamp` (ms), like Kafka's ListOffsets; None if there is none."""
+        """Find the earliest record at or after `timestamp` (ms), like Kafka's ListOffsets; None if there is none.
+
+        Raises OptionError for what is no timestamp.
+        """
 
     def verify(self) -> list[Damage]:
         """Find all damage of batches, indexes, snapshots and checkpoints, by file and position.
@@ -173,6 +176,7 @@ class ReadableLog(ABC):
         """Iterate over the batches from the one that contains start_offset on, with their segments.
 
         Control batches are included. Batches are neither verified nor decoded: see `batch.check()`, `batch.records()`.
+        Raises OptionError for a negative start.
         """
 
     def read(

@@ -9,6 +9,7 @@ import logging
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal, NamedTuple, TypeAlias
 
 from kwire.errors import MissingOffsets, OptionError
@@ -17,7 +18,16 @@ from kwire.log.files.transaction_index import AbortedTransaction
 from kwire.records import Batch
 from kwire.storage.store import StoredFile
 
-__all__ = ["ISOLATIONS", "AbortedBatches", "Isolation", "Missing", "PinnedRange", "Run", "check_bounds"]
+__all__ = [
+    "ISOLATIONS",
+    "AbortedBatches",
+    "Isolation",
+    "Missing",
+    "PinnedRange",
+    "Run",
+    "check_bounds",
+    "check_timestamp",
+]
 
 logger = logging.getLogger("kwire.log")
 
@@ -85,9 +95,23 @@ class AbortedBatches:
         return i > 0 and batch.base_offset <= known[i - 1].last_offset
 
 
-def check_bounds(start_offset: int, isolation: str) -> None:
-    """Raise OptionError for an unknown isolation or a negative start."""
+def is_integer(value: object) -> bool:
+    """Return whether a value is an integer, also one of numpy, and not a bool."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_bounds(start_offset: int, isolation: str = "read_uncommitted", end_offset: int | None = None) -> None:
+    """Raise OptionError for an unknown isolation, a negative start, and what is no offset."""
     if isolation not in ISOLATIONS:
         raise OptionError(f"isolation {isolation!r}: expected one of {', '.join(ISOLATIONS)}")
+    for name, offset in (("start_offset", start_offset), ("end_offset", end_offset)):
+        if not is_integer(offset) and (offset is not None or name == "start_offset"):
+            raise OptionError(f"{name} {offset!r}: expected a number")
     if start_offset < 0:
         raise OptionError(f"start_offset {start_offset}: offsets are not negative")
+
+
+def check_timestamp(timestamp: int) -> None:
+    """Raise OptionError for what is no timestamp of Kafka: 64 bits, in ms."""
+    if not is_integer(timestamp) or not -(1 << 63) <= timestamp < 1 << 63:
+        raise OptionError(f"timestamp {timestamp!r}: expected milliseconds since 1970")
