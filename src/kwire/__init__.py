@@ -64,7 +64,8 @@ def open(path_or_url: "str | _os.PathLike[str]", **settings: _typing.Any) -> "_L
     path_or_url: a log directory, partition directory or segment; any URL that fsspec supports; `tiered+URL`;
     `kafka://host:port[,host:port][/topic[-partition]]` for a running cluster; a packet capture (`.pcap`, `.pcapng`),
     whose records are written to a temporary directory first.
-    settings: of the URL's driver, of open_tiered, or Kafka's client configs with underscores for dots.
+    settings: of the URL's driver, of open_tiered, or Kafka's client configs with underscores for dots; a local path has
+    none.
     Returns a LogDirectory, or ClusterLogs for a cluster. Raises LogError, OptionError, BrokerError, ConnectionFailed,
     and Malformed for a damaged capture.
     """
@@ -84,6 +85,10 @@ def open(path_or_url: "str | _os.PathLike[str]", **settings: _typing.Any) -> "_L
 
         captured = CapturedLogs(text, now_ms=time.time_ns() // 1_000_000, **settings)
         return _typing.cast("_LogSource[_ReadableLog]", captured)
+    if settings and "://" not in text and not text.startswith("tiered+"):
+        from kwire.errors import OptionError
+
+        raise OptionError(f"{next(iter(settings))}: a setting of a URL or cluster; {text} is a local path")
     from kwire.log import LogDirectory, open_tiered
 
     opened = open_tiered(text, **settings) if text.startswith("tiered+") else LogDirectory(text, **settings)

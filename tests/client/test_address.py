@@ -117,3 +117,15 @@ def test_an_ambiguous_or_missing_name_is_an_error_that_says_what_to_do(servers: 
     address = ClusterAddress.parse(f"kafka://{servers}/{name}")
     with address.connect() as client, pytest.raises(OptionError, match=message):
         address.resolve(client)
+
+
+def test_the_isolation_of_settings_is_named_as_without_effect(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands and kwire.open have an isolation of their own, and took that of the settings without a word."""
+    monkeypatch.setattr("kwire.client.settings._warned", set())
+    address = ClusterAddress.parse("kafka://a:1")
+    for name in ("isolation.level", "isolation_level"):
+        address.connect({name: "read_committed"}).close()
+    reason = "commands that read records have --isolation, and functions isolation="
+    assert caplog.messages == [f"configs without effect: isolation.level ({reason})"]

@@ -12,12 +12,14 @@ import pyarrow as pa
 import pytest
 
 import kwire
+import kwire.polars
 from kwire.broker import Broker
 from kwire.client import Client, Producer
 from kwire.client.cluster_logs import ClusterLog, ClusterLogs
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, LogDirectory
 from kwire.log.reading.readable_log import ReadableLog
+from kwire.log.reading.runs import ISOLATIONS
 from kwire.maintenance.verify import verify_logs
 from kwire.messages import (
     CreateTopicsRequest,
@@ -146,6 +148,14 @@ def test_open_takes_directories_and_urls(served: tuple[str, LogDirectory], tmp_p
     assert isinstance(kwire.open(Path(directory.url) / "orders-0"), LogDirectory)
     with pytest.raises(LogError, match="no such file or directory"):
         kwire.open(tmp_path / "nowhere")
+    for opened in (kwire.open, lambda url, **given: kwire.polars.scan(url, "orders", **given)):
+        with pytest.raises(OptionError, match=r"^isolation_level: a setting of a URL or cluster; .* is a local path"):
+            opened(directory.url, isolation_level="read_committed")
+    rows = [kwire.polars.scan(directory.url, "txn", isolation=each).collect().height for each in ISOLATIONS]
+    assert rows == [
+        sum(len(list(log.read(isolation=each))) for log in directory.of_topic("txn")) for each in ISOLATIONS
+    ]
+    assert rows[0] > rows[1] > 0
 
 
 # ---- what happens during a read

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kwire.client.client import Client
+from kwire.client.settings import warn_of
+from kwire.client.unused_configs import OF_CALLS
 from kwire.errors import BrokerError, OptionError, did_you_mean
 from kwire.protocol.error_codes import ErrorCode
 
@@ -72,7 +74,9 @@ class ClusterAddress:
         """
         names = ("bootstrap.servers", "bootstrap_servers", "metadata.broker.list")
         given = {name: value for name, value in (settings or {}).items() if name not in names}
-        return Client(self.bootstrap_servers, **given)
+        client = Client(self.bootstrap_servers, **given)
+        warn_of([name for name in (each.replace("_", ".") for each in given) if name in OF_CALLS])
+        return client
 
     def resolve(self, client: Client) -> tuple[str | None, int | None]:
         """Return the topic and partition that `name` stands for; None for all.

@@ -19,10 +19,10 @@ from typing import Any
 from kwire.client.cipher_suites import check_suites
 from kwire.client.kerberos import KerberosConfigs, KerberosLogin, choose_login
 from kwire.client.oauthbearer import OAuthConfigs, TokenSource, choose_source
-from kwire.client.unused_configs import HARMLESS, REFUSED, WITHOUT_EFFECT, WITHOUT_RACK
+from kwire.client.unused_configs import HARMLESS, OF_CALLS, REFUSED, WITHOUT_EFFECT, WITHOUT_RACK
 from kwire.errors import OptionError, did_you_mean
 
-__all__ = ["ClientSettings", "parse_config"]
+__all__ = ["ClientSettings", "parse_config", "warn_of"]
 
 MAX_INT32 = (1 << 31) - 1
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -342,9 +342,9 @@ def parse_config(given: str, value: object) -> tuple[str, object] | None:
 
 
 def warn_of(ignored: Sequence[str]) -> None:
-    """Warn of configs without effect, of each once in a process."""
+    """Warn of configs without effect, of each once in a process. ignored: names with dots."""
     by_reason: dict[str, list[str]] = {}
-    reasons = {**REASONS, **WITHOUT_RACK}
+    reasons = {**REASONS, **WITHOUT_RACK, **OF_CALLS}
     for name in ignored:
         if name in reasons and name not in _warned:
             by_reason.setdefault(reasons[name], []).append(name)

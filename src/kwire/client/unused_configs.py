@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["HARMLESS", "REFUSED", "WITHOUT_EFFECT", "WITHOUT_RACK"]
+__all__ = ["HARMLESS", "OF_CALLS", "REFUSED", "WITHOUT_EFFECT", "WITHOUT_RACK"]
 
 JAVA_CLASS = "Java classes cannot be loaded"
 ASSERTIONS = "tokens for a JWT assertion (the jwt-bearer grant) are not supported; use client credentials or a file"
@@ -38,6 +38,11 @@ WITHOUT_RACK: Mapping[str, str] = {
     "metadata.max.age.ms": "without client.rack: metadata is renewed when a request fails",
 }
 """Configs that only matter with client.rack, and why the others are without effect."""
+
+OF_CALLS: Mapping[str, str] = {
+    "isolation.level": "commands that read records have --isolation, and functions isolation=",
+}
+"""Configs that only matter to Client and kafka-live, and why URLs of clusters leave them without effect."""
 
 WITHOUT_EFFECT: Mapping[str, tuple[str, ...]] = {
     "records are read by offsets, without a consumer group": (

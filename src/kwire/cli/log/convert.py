@@ -78,12 +78,9 @@ def convert(
     """
     if magic is None and codec is None:
         raise OptionError("no target: set --magic, --codec or both")
-    if output is not None and apply:
-        raise OptionError("--apply and -o are mutually exclusive")
     if level is not None and codec is None:
         raise OptionError("--level requires --codec")
-    if jobs is not None and apply:
-        raise OptionError("--jobs and --apply are mutually exclusive: one process converts in place")
+    _check_in_place(output, jobs, apply=apply)
     with if_interrupted(f"{path} is unchanged"):
         directory = open_directory(path)
         logs = selected(directory, Selection.parse(topic, partition))
@@ -126,3 +123,11 @@ def convert(
         terminal.warn("dry run, nothing was written: -o DIR writes a new log directory, --apply converts in place")
         return FOUND if any(each.loss for each in done) else FINE
     return FINE
+
+
+def _check_in_place(output: Path | None, jobs: int | None, *, apply: bool) -> None:
+    """Raise OptionError for options that --apply does not have."""
+    if output is not None and apply:
+        raise OptionError("--apply and -o are mutually exclusive")
+    if jobs is not None and apply:
+        raise OptionError("--jobs and --apply are mutually exclusive: one process converts in place")

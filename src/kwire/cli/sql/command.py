@@ -105,12 +105,11 @@ def sql(
     values = _values(value, schema, registry, registry_config, isolation.value)
     if query is None and (output is not None or not terminal.is_terminal()):
         raise OptionError("QUERY: missing; the prompt needs a terminal")
-    session = _open_session()
-    opened = []
-    with_configs = [path for _, path in sources if is_cluster(path)] or [sources[0][1]]  # which refuses them
+    session, opened = _open_session(), []
     try:
         for name, path in sources:
-            logs = open_logs(path, *((config, config_file) if path in with_configs else ()))
+            has_configs = is_cluster(path) or not any(is_cluster(each) for _, each in sources)  # which refuses them
+            logs = open_logs(path, *((config, config_file) if has_configs else ()))
             opened.append(logs)
             warn_of_ignored(logs.ignored)
             attached = Attached(logs=logs, schema=name, isolation=isolation.value, values=values)
