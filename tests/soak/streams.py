@@ -36,6 +36,7 @@ from kwire.errors import BrokerError, ConnectionFailed
 from kwire.log import LogDirectory
 from kwire.messages import registry
 from kwire.spark.lake.options import parse_lake_options
+from kwire.spark.live.batch_marks import driver_group
 from kwire.spark.live.reading import read_range
 from kwire.spark.offsets import OffsetRange
 
@@ -309,7 +310,7 @@ class Soak:
 
     def wait_for_commit(self) -> None:
         """Wait until the driver starts a commit, or has committed a task, up to a timeout."""
-        group = self.choose.choice((PREFIX, f"{PREFIX}-0", f"{PREFIX}-0", f"{PREFIX}-1"))
+        group = self.choose.choice((driver_group(PREFIX), f"{PREFIX}-0", f"{PREFIX}-0", f"{PREFIX}-1"))
         deadline = time.monotonic() + MOMENT_S
         with contextlib.suppress(BrokerError, ConnectionFailed), Client(**self.quick) as client:
             before = newest(client, group)
@@ -319,7 +320,7 @@ class Soak:
     def is_partially_committed(self) -> bool:
         """Return whether the last micro-batch is partially committed."""
         with contextlib.suppress(BrokerError, ConnectionFailed), Client(**self.quick) as client:
-            for mark in fetch_offsets(client, PREFIX).values():
+            for mark in fetch_offsets(client, driver_group(PREFIX)).values():
                 noted: Any = json.loads(mark.metadata)
                 done = [
                     any(each.offset == mark.offset for each in fetch_offsets(client, f"{PREFIX}-{task}").values())

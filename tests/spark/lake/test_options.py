@@ -63,6 +63,12 @@ def test_the_table_of_save_is_the_path() -> None:
             "Option 'kafka.bootstrap.servers': the URL in option deadLetters names the servers",
         ),
         ("iceberg", {"table": "a.b", "txnappid": "x"}, "Options 'txnAppId' and 'txnVersion': each requires the other"),
+        (
+            "delta",
+            {"path": "/x", "txnAppId": " ", "txnVersion": "1"},
+            "Option 'txnAppId': expected a name of the query",
+        ),
+        ("delta", {"path": "/x", "txnAppId": "kwire/t/0", "txnVersion": "1"}, "that does not begin with kwire/, got"),
         ("delta", {"path": "x", "txnappid": "x", "txnversion": "-1"}, "Option 'txnVersion': expected a number from 0"),
         ("delta", {"path": "x", "compactevery": "0"}, "Option 'compactEvery': expected a number of micro-batches from"),
         ("delta", {"path": "x", "tableproperties": "{1}"}, "Option 'tableProperties': expected a JSON object of str"),

@@ -21,11 +21,12 @@ from tests.waiting import HANG_S, until
 
 from kwire.broker import Broker
 from kwire.client import LATEST_TIMESTAMP, Client
+from kwire.client.group_offsets import commit_offsets
 from kwire.client.oauthbearer import unsecured_token
 from kwire.errors import BrokerError, OptionError
 from kwire.messages import registry
 from kwire.records import read_batches
-from kwire.spark.live.batch_marks import Mark
+from kwire.spark.live.batch_marks import Mark, driver_group, find_mark, replace_mark
 from kwire.spark.live.write_options import LiveWriteOptions, parse_write_options
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
@@ -392,6 +393,33 @@ def test_a_partially_committed_batch_resumes(servers: str, monkeypatch: pytest.M
     assert [each.is_done for each in rest] == [True, False, False, False]
     commit_batch(given, rest, 0, tasks=4)
     assert values(servers, topic) == ["a", "b", "c"]
+
+
+def test_a_prefix_that_is_the_name_of_a_task_of_another_query_takes_nothing_from_it(servers: str) -> None:
+    """The driver's group of `near-1` was the group of task 1 of `near`, whose mark it replaced."""
+    topic = create(servers, "stream-near")
+    one, other = (options(servers, topic=topic, transactionalIdPrefix=prefix) for prefix in ("near", "near-1"))
+    rows = [["a"], ["b"]]
+    commit_batch(one, run_batch(one, 0, rows), 0, tasks=2)
+    commit_batch(other, run_batch(other, 3, [["x"]], query="other"), 3, tasks=1)
+    again = run_batch(one, 0, rows)
+    assert [each.is_done for each in again] == [True, True]
+    commit_batch(one, again, 0, tasks=2)
+    assert values(servers, topic) == ["a", "b", "x"]
+
+
+def test_a_batch_whose_driver_an_earlier_release_marked_is_not_written_again(servers: str) -> None:
+    topic = create(servers, "stream-earlier")
+    given = options(servers, topic=topic, transactionalIdPrefix="earlier")
+    rows = [["a"], [], ["b"]]
+    commit_batch(given, run_batch(given, 0, rows), 0, tasks=3)
+    with Client(servers) as client:
+        mark = find_mark(client, driver_group("earlier"), "q")
+        assert mark is not None
+        replace_mark(client, "earlier", mark, (topic, 0))
+        commit_offsets(client, driver_group("earlier"), {(topic, 0): 0}, "")
+    commit_batch(given, run_batch(given, 0, [["a", "b"], ["c"]]), 0, tasks=2)
+    assert values(servers, topic) == ["a", "b"]
 
 
 # ---- options and columns

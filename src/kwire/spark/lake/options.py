@@ -74,6 +74,15 @@ def _delete_when(name: str, value: str) -> DeleteWhen:
     return DeleteWhen.parse(value)
 
 
+def _app_id(name: str, value: str) -> str:
+    """Return an application's id: not that of writers without a query, nor one of the table's own."""
+    if not value.strip() or value.startswith("kwire/"):
+        raise OptionError(
+            f"Option '{name}': expected a name of the query that does not begin with kwire/, got '{value}'"
+        )
+    return value
+
+
 def _batches(name: str, value: str) -> int:
     if not re.fullmatch(r"\d{1,9}", value.strip()) or not int(value):
         raise OptionError(f"Option '{name}': expected a number of micro-batches from 1, got '{value}'")
@@ -224,8 +233,10 @@ COMPACT_EVERY = Option[int | None](
     meaning="[Join small files](table-maintenance.md#small-files) after each micro-batch whose number, plus one, is "
     "a multiple of this. A compaction that fails is a warning.",
 )
-APP_ID = text_option(
+APP_ID = Option[str | None](
     name="txnAppId",
+    parse=_app_id,
+    default=None,
     value="string",
     meaning="For a write in `foreachBatch`: a stable name of the query; requires `txnVersion`.",
 )

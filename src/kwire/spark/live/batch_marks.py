@@ -2,8 +2,9 @@
 
     group `<prefix>-<task>`   offset: the last micro-batch of this task that is committed, in the same transaction as
                               its rows
-    group `<prefix>`          offset: the micro-batch that the driver is committing, or has committed; metadata: its
-                              numbers of tasks and of transactions
+    group `<prefix>-driver`   offset: the micro-batch that the driver is committing, or has committed; metadata: its
+                              numbers of tasks and of transactions. Up to 0.1.0 its name was `<prefix>`, which was also
+                              that of task 1 of another query if it ended with -1
 
 The offsets are committed for a partition that the task has written, since brokers accept offsets of existing partitions
 only. Metadata has the query's id from Spark's checkpoint; marks of another query with the same prefix are ignored.
@@ -19,7 +20,7 @@ from kwire.client import Client, Producer
 from kwire.client.group_offsets import commit_offsets, fetch_offsets
 from kwire.identifiers import TopicPartition
 
-__all__ = ["Mark", "add_mark", "find_mark", "replace_mark"]
+__all__ = ["Mark", "add_mark", "driver_group", "find_mark", "replace_mark"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,11 @@ class Mark:
     def metadata(self) -> str:
         """The metadata of the committed offset."""
         return json.dumps({"query": self.query, "tasks": self.tasks, "transactions": self.transactions})
+
+
+def driver_group(prefix: str) -> str:
+    """Return the group of the driver's marks, which is no task's of any prefix."""
+    return f"{prefix}-driver"
 
 
 def find_mark(client: Client, group: str, query: str) -> Mark | None:

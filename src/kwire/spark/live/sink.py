@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from kwire.client import Client, OpenTransaction, Producer
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
-from kwire.spark.live.batch_marks import Mark, add_mark, find_mark, replace_mark
+from kwire.spark.live.batch_marks import Mark, add_mark, driver_group, find_mark, replace_mark
 from kwire.spark.live.write_options import LiveWriteOptions
 from kwire.spark.plain_errors import plain_errors
 from kwire.spark.process.worker import SentToWorkers, report_small_batches, warm_up
@@ -154,7 +154,7 @@ def commit_batch(options: LiveWriteOptions, written: Sequence[Written], batch: i
             return
         producers = [(_resume(client, each), each) for each in transactions]
         if not any(each.is_done for each in written):
-            replace_mark(client, prefix, mark, transactions[0].partitions[0])
+            replace_mark(client, driver_group(prefix), mark, transactions[0].partitions[0])
         for producer, each in producers:
             add_mark(producer, each.transactional_id, mark, each.partitions[0])
         for producer, _ in producers:
@@ -166,7 +166,7 @@ def _was_committed(client: Client, prefix: str, mark: Mark) -> bool:
 
     Raises OptionError if it committed a part of the batch with another number of tasks.
     """
-    recorded = find_mark(client, prefix, mark.query)
+    recorded = find_mark(client, driver_group(prefix), mark.query) or find_mark(client, prefix, mark.query)
     if recorded is None or recorded.batch != mark.batch:
         return False
     done = [
