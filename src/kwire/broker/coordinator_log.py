@@ -112,6 +112,12 @@ class CoordinatorLog(Protocol):
         Raises BrokerError (MESSAGE_TOO_LARGE and others), LogError.
         """
 
+    def delete_before(self, partition: int, offset: int) -> None:
+        """Delete the records of a partition below an offset; their files go with the next check of retention.
+
+        A partition without a leader is left alone. Raises BrokerError, LogError.
+        """
+
     def replay(self, partition: int | None = None) -> Iterator[TypedRecord]:
         """Yield every record of the topic, or of one partition, in order, transaction markers too. Raises LogError."""
 
@@ -157,6 +163,13 @@ class CoordinatorTopic:
             builder.append(key, value, timestamp=now_ms)
         appended = topic.partitions[partition].append(builder.build(), now_ms=now_ms)
         return appended.first_offset
+
+    def delete_before(self, partition: int, offset: int) -> None:
+        """See CoordinatorLog."""
+        topic = self._topics.get(self._name)
+        each = None if topic is None else topic.partitions.get(partition)
+        if each is not None and each.log is not None and each.state.leader != NO_LEADER:
+            each.log.delete_records(offset)
 
     def replay(self, partition: int | None = None) -> Iterator[TypedRecord]:
         """See CoordinatorLog."""

@@ -7,6 +7,9 @@
     every second                               reopen logs that could not be written
     every ten seconds                          metadata log: write a snapshot if one is due, apply retention
 
+    share.coordinator.cold.partition.snapshot.interval.ms  snapshots of states of share groups that have no recent one
+    share.coordinator.state.topic.prune.interval.ms        delete records of share groups that snapshots replace
+
 A failed run is logged and retried at the next interval.
 
 Source: kafka.log.LogManager.startupWithConfigOverrides 3.9.1.
@@ -57,6 +60,17 @@ class Housekeeping:
         self._every("metadata snapshots", METADATA_INTERVAL_MS, self._node.metadata_log.maintain)
         check_ms = settings.delegation_token_expiry_check_interval_ms
         self._every("removing expired delegation tokens", check_ms, self._node.security.tokens.remove_expired)
+        # looked up each time: the coordinators of a directory that is opened again are new ones
+        self._every(
+            "snapshots of share groups",
+            settings.share_coordinator_cold_partition_snapshot_interval_ms,
+            lambda: self._node.coordinators.share_states.snapshot_cold(),
+        )
+        self._every(
+            "deleting old states of share groups",
+            settings.share_coordinator_state_topic_prune_interval_ms,
+            lambda: self._node.coordinators.share_states.prune(),
+        )
         self._every("opening logs again", REOPEN_INTERVAL_MS, self._node.topic_logs.reopen)
 
     def _every(self, name: str, interval_ms: int, work: Callable[[], object]) -> None:

@@ -11,6 +11,7 @@ import pytest
 from kwire import messages as m
 from kwire.broker import Broker, Cluster
 from kwire.errors import CorruptBatch
+from kwire.internal_topics.names import SHARE_STATE_TOPIC
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import read_batches
 from tests.broker.shares.harness import (
@@ -331,6 +332,44 @@ def test_many_updates_become_a_snapshot(tmp_path: Path) -> None:
         assert [(each.snapshot_epoch, each.start_offset) for each in stored] == [(1, 2)]
     with Broker(tmp_path, **given) as broker, RawClient(broker) as client:  # type: ignore[arg-type]
         assert acquired(Member(client, "g", "t", member.topic_id).fetch()) == [(3, 4, 2)]
+
+
+def test_states_that_snapshots_replace_are_deleted(tmp_path: Path) -> None:
+    """Of a state without changes, too: it gets a snapshot after a while."""
+    given = {
+        **SETTINGS,
+        "share_coordinator_state_topic_num_partitions": 1,
+        "share_coordinator_cold_partition_snapshot_interval_ms": 2000,
+        "share_coordinator_state_topic_prune_interval_ms": 2000,
+    }
+
+    def bounds(broker: Broker) -> tuple[int, int]:
+        log = broker.call(lambda node: node.topics.get(SHARE_STATE_TOPIC).partitions[0].opened)
+        return log.log_start_offset, log.log_end_offset
+
+    with Broker(tmp_path, **given) as broker, RawClient(broker) as client:  # type: ignore[arg-type]
+        member = started(client)
+        Member(client, "h", "t", member.topic_id).join()
+        member.fetch()
+        member.acknowledge([(0, 0, [ACCEPT]), (1, 4, [RELEASE])])
+        start, end = bounds(broker)
+        assert start == 0
+        broker.advance(4000)  # both states get a snapshot, and what is before them is deleted
+        assert bounds(broker) == (end, end + 2)
+        broker.advance(4000)
+        assert bounds(broker) == (end, end + 2)  # without changes, there is no other snapshot
+    with Broker(tmp_path, **given) as broker, RawClient(broker) as client:  # type: ignore[arg-type]
+        assert bounds(broker) == (end, end + 2)
+        again = Member(client, "g", "t", member.topic_id).join()
+        assert acquired(again.fetch()) == [(1, 4, 2)]
+        for each in (Member(client, "h", "t", member.topic_id), again):
+            each.heartbeat(-1)
+        deleted = client.ask(m.DeleteGroupsRequest(groups_names=["g", "h"]), 3)
+        assert [each.error_code for each in deleted.results] == [0, 0]
+        broker.advance(4000)
+        start, end = bounds(broker)
+        assert start == end - 1  # the last tombstone stays
+        assert not broker.call(lambda node: node.coordinators.share_states.state.partitions)
 
 
 def test_members_stay_when_their_coordinators_move() -> None:

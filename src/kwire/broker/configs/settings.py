@@ -151,6 +151,8 @@ class Settings:
     share_coordinator_state_topic_min_isr: int = 2
     share_coordinator_state_topic_segment_bytes: int = 104_857_600
     share_coordinator_snapshot_update_records_per_snapshot: int = 500
+    share_coordinator_cold_partition_snapshot_interval_ms: int = 300_000
+    share_coordinator_state_topic_prune_interval_ms: int = 300_000
     # security
     users: Users = NO_USERS
     sasl_enabled_mechanisms: str = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"

@@ -1,7 +1,9 @@
 """The share coordinator: the delivery state of share partitions, kept in `__share_group_state`.
 
 A share partition is one partition as one share group reads it. Its state begins with a snapshot, which later updates
-change; after share.coordinator.snapshot.update.records.per.snapshot updates there is a new snapshot. Two
+change; after share.coordinator.snapshot.update.records.per.snapshot updates there is a new snapshot, and one of what
+has had none for share.coordinator.cold.partition.snapshot.interval.ms. Every
+share.coordinator.state.topic.prune.interval.ms, the records below the oldest snapshot in use are deleted. Two
 epochs fence out what has been replaced: former leaders of the partition (leader epoch), and a former initialization
 (state epoch).
 
@@ -29,6 +31,7 @@ from kwire.internal_topics.share_state import UNSET, DeliveredRange, ShareState,
 from kwire.internal_topics.share_state import SharePartition as StoredPartition
 from kwire.internal_topics.typed_record import TypedRecord, usable
 from kwire.messages import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
+from kwire.messages.share_snapshot_value import StateBatch
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 __all__ = ["ShareCoordinator", "ShareKey"]
@@ -62,6 +65,10 @@ class ShareCoordinator:
         self._state_epochs: dict[ShareKey, int] = {}
         self._updates: dict[ShareKey, int] = {}
         """Number of updates since the last snapshot."""
+        self._snapshots: dict[ShareKey, int] = {}
+        """Offset of the last snapshot."""
+        self._tombstones: dict[int, int] = {}
+        """Offset of the last tombstone in each partition of the topic."""
 
     # --- starting and stopping
 
@@ -76,8 +83,12 @@ class ShareCoordinator:
         for stored in [each for each in self.state.partitions.values() if each.state_partition == partition]:
             key = ShareKey(stored.group_id, stored.topic_id, stored.partition)
             del self.state.partitions[key]
-            for known in (self._leader_epochs, self._state_epochs, self._updates):
-                known.pop(key, None)
+            self._forget(key)
+        self._tombstones.pop(partition, None)
+
+    def _forget(self, key: ShareKey) -> None:
+        for known in (self._leader_epochs, self._state_epochs, self._updates, self._snapshots):
+            known.pop(key, None)
 
     def _apply(self, record: TypedRecord) -> None:
         self.state.apply(record)
@@ -86,9 +97,11 @@ class ShareCoordinator:
         key = ShareKey(record.key.group_id, record.key.topic_id, record.key.partition)  # type: ignore[attr-defined]
         stored = self.state.partitions.get(key)
         if stored is None:
-            for known in (self._leader_epochs, self._state_epochs, self._updates):
-                known.pop(key, None)
+            self._forget(key)
+            self._tombstones[record.partition] = record.offset
             return
+        if record.kind == "ShareSnapshot":
+            self._snapshots[key] = record.offset
         self._leader_epochs[key] = max(self._leader_epochs.get(key, stored.leader_epoch), stored.leader_epoch)
         self._state_epochs[key] = max(self._state_epochs.get(key, stored.state_epoch), stored.state_epoch)
         if record.kind == "ShareUpdate":
@@ -99,6 +112,38 @@ class ShareCoordinator:
     @property
     def _limit(self) -> int:
         return self._settings.share_coordinator_snapshot_update_records_per_snapshot
+
+    # --- periodic tasks; each raises BrokerError or LogError
+
+    def prune(self) -> None:
+        """Delete the records of the topic that later ones replace: below the oldest snapshot that is in use.
+
+        The tombstone of the last state stays. Source: ShareCoordinatorOffsetsManager.
+        """
+        needed: dict[int, int] = {}
+        for key, offset in self._snapshots.items():
+            partition = self.state.partitions[key].state_partition
+            needed[partition] = min(offset, needed.get(partition, offset))
+        for partition, offset in {**self._tombstones, **needed}.items():
+            self._log.delete_before(partition, offset)
+
+    def snapshot_cold(self) -> None:
+        """Write snapshots of states without a recent one, which would keep prune() from deleting newer records.
+
+        A partition of the topic whose states all have been written so, and not otherwise since then, is left alone.
+        Source: ShareCoordinatorShard.snapshotColdPartitions.
+        """
+        now_ms = self._clock.now_ms()
+        interval_ms = self._settings.share_coordinator_cold_partition_snapshot_interval_ms
+        by_partition: dict[int, list[StoredPartition]] = {}
+        for stored in self.state.partitions.values():
+            by_partition.setdefault(stored.state_partition, []).append(stored)
+        for states in by_partition.values():
+            if all(stored.create_timestamp != stored.write_timestamp for stored in states):
+                continue
+            for stored in states:
+                if now_ms - stored.write_timestamp >= interval_ms:
+                    self._write(ShareKey(stored.group_id, stored.topic_id, stored.partition), renewed(stored, now_ms))
 
     # --- operations; each raises BrokerError
 
@@ -242,12 +287,7 @@ class ShareCoordinator:
             delivery_complete_count=complete_count,
             create_timestamp=now_ms,
             write_timestamp=now_ms,
-            state_batches=[
-                ShareSnapshotValue.StateBatch(
-                    first_offset=first, last_offset=last, delivery_state=state, delivery_count=count
-                )
-                for first, last, state, count in merge_ranges((*stored.ranges, *ranges), start_offset)
-            ],
+            state_batches=snapshot_batches(merge_ranges((*stored.ranges, *ranges), start_offset)),
         )
         self._write(key, snapshot)
 
@@ -262,6 +302,28 @@ class ShareCoordinator:
             raise append_error(error, f"share partition {key}") from error
         for each in typed(SHARE_STATE_TOPIC, partition, [record], offset, self._clock.now_ms()):
             self._apply(each)
+
+
+def renewed(stored: StoredPartition, now_ms: int) -> ShareSnapshotValue:
+    """Return the next snapshot of a state that has not changed."""
+    return ShareSnapshotValue(
+        snapshot_epoch=stored.snapshot_epoch + 1,
+        state_epoch=stored.state_epoch,
+        leader_epoch=stored.leader_epoch,
+        start_offset=stored.start_offset,
+        delivery_complete_count=stored.delivery_complete_count,
+        create_timestamp=stored.create_timestamp,
+        write_timestamp=now_ms,
+        state_batches=snapshot_batches(stored.ranges),
+    )
+
+
+def snapshot_batches(ranges: Iterable[DeliveredRange]) -> list[StateBatch]:
+    """Return ranges as a snapshot has them."""
+    return [
+        StateBatch(first_offset=first, last_offset=last, delivery_state=state, delivery_count=count)
+        for first, last, state, count in ranges
+    ]
 
 
 def check_epoch(epoch: int, which: str) -> None:
