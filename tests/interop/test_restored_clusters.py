@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import random
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+from tests.broker.shares.harness import EARLIEST, configure
+from tests.broker.wire import RawClient
 from tests.interop.test_sink_boots import complaints
 from tests.maintenance.restore.busy import QUIET, Load, check_cut, create
 from tests.maintenance.restore.test_gaps import make
@@ -341,3 +345,88 @@ def test_kafka_4_starts_on_a_cluster_whose_segments_were_smaller_than_it_accepts
         assert described.result(HANG_S)["segment.bytes"].value == "1048576"
         assert len(consumed(broker.bootstrap_servers, ("orders", 0), 10)) == 10
     assert complaints(tmp_path) == []
+
+
+SHARES: dict[str, str | int] = {
+    "group.share.heartbeat.interval.ms": 500,
+    "group.share.min.heartbeat.interval.ms": 500,
+    "group.share.assignment.interval.ms": 0,
+    "group.share.session.timeout.ms": 3000,  # of the member at the cut, which shares partitions until then
+    "group.share.min.session.timeout.ms": 3000,
+    "share.coordinator.state.topic.replication.factor": 1,
+    "share.coordinator.state.topic.min.isr": 1,
+    "share.coordinator.state.topic.num.partitions": 3,
+    "share.coordinator.snapshot.update.records.per.snapshot": 5,
+}
+
+
+class Acknowledged(NamedTuple):
+    """A record that Java's share consumer acknowledged, between two times in ms."""
+
+    topic: str
+    partition: int
+    offset: int
+    value: str
+    before_ms: int
+    after_ms: int
+
+
+def acknowledged(servers: str, *topics: str) -> list[Acknowledged]:
+    """Let a member of a share group read until there are no more records; return what it acknowledged."""
+    classes = kafka.compile_java(PEER.with_name("ShareProgress.java"), version="4.4.0")
+    out = kafka.java("ShareProgress", servers, "g", "8000", *topics, version="4.4.0", classes=classes, heap="128m")
+    lines = [line.split(" ") for line in out.splitlines()]
+    return [Acknowledged(a, int(b), int(c), d, int(e), int(f)) for a, b, c, d, e, f in lines]
+
+
+def test_javas_share_consumer_continues_after_a_cut(tmp_path: Path) -> None:
+    """It gets each record that was not acknowledged at the moment, and none that was; also those written later."""
+    with kafka.KafkaBroker(tmp_path / "first", version="4.4.0", heap="512m", **SETTINGS, **SHARES) as broker:
+        servers = broker.bootstrap_servers
+        admin = AdminClient({"bootstrap.servers": servers, **QUIET})
+        created = admin.create_topics([NewTopic("orders", 3, 1), NewTopic("plain", 1, 1)])
+        assert [each.result(HANG_S) for each in created.values()] == [None, None]
+        with RawClient(broker) as client:
+            configure(client, "g", EARLIEST)
+        producer = Producer({"bootstrap.servers": servers, **QUIET})
+
+        def write() -> None:
+            for n in range(600):
+                producer.produce(("orders", "plain")[n % 2], b"%d" % n, partition=(n // 2) % 3 if n % 2 == 0 else 0)
+                if n % 5 == 0:
+                    producer.flush()
+                    time.sleep(0.06)
+            producer.flush()
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        done = acknowledged(servers, "orders", "plain")
+        writer.join()
+    assert len(done) == 600
+    done.sort(key=lambda each: each.after_ms)
+    for number, share in enumerate((0.1, 0.4, 0.8)):
+        folder = tmp_path / f"cut-{number}"
+        folder.mkdir()
+        at_ms = done[int(len(done) * share)].after_ms
+        result = restore_directory(
+            str(tmp_path / "first" / "data"), str(folder / "data"), AtTime(time_ms=at_ms), now_ms=at_ms + 1000
+        )
+        assert result.warnings == []
+        kept = {key: end for key, (_, end, _) in restored_records(folder / "data").items()}
+        with kafka.KafkaBroker(folder, version="4.4.0", heap="512m", **SETTINGS, **SHARES) as broker:
+            again = Producer({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
+            for key in kept:
+                for _ in range(20):  # at offsets that were acknowledged after the moment
+                    again.produce(key[0], b"new", partition=key[1])
+            assert again.flush(HANG_S) == 0
+            got = acknowledged(broker.bootstrap_servers, "orders", "plain")
+        assert complaints(folder) == []
+        places = [(each.topic, each.partition, each.offset) for each in got]
+        assert len(set(places)) == len(places)
+        old = {place for place in places if place[2] < kept[place[:2]]}
+        assert sorted(set(places) - old) == [(*key, end + i) for key, end in sorted(kept.items()) for i in range(20)]
+        there = {(*key, offset) for key, end in kept.items() for offset in range(end)}
+        earlier = {each[:3] for each in done if each.after_ms <= at_ms}
+        possible = {each[:3] for each in done if each.before_ms <= at_ms}
+        assert there - possible <= old <= there - earlier
+        assert old

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["is_log_directory", "restore_logs"]
 
-SHOWN_ROWS = 20  # of transactions and of offsets, in tables
+SHOWN_ROWS = 20  # of transactions, offsets and states, in tables
 
 PARTITIONS = (
     TOPIC,
@@ -124,13 +124,15 @@ def _write(result: RestoreResult, format: Format) -> None:
         for each in result.transactions
     ]
     offsets: list[Row] = [{"kind": "offset", **asdict(each)} for each in result.offsets]
+    shares: list[Row] = [{"kind": "share offset", **asdict(each)} for each in result.share_offsets]
     if format is not Format.TABLE:
-        write_rows([*partitions, *transactions, *offsets], (), format)
+        write_rows([*partitions, *transactions, *offsets, *shares], (), format)
         return
     write_rows(partitions, PARTITIONS, format)
     for what, rows, columns in (
         ("transactions ended", transactions, TRANSACTIONS),
         ("committed offsets moved", offsets, OFFSETS),
+        ("states of share groups cut", shares, OFFSETS),
     ):
         if rows:
             print()

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition, render_uuid
+from kwire.internal_topics.groups_state import SHARE
 from kwire.internal_topics.metadata_versions import MetadataRelease
 from kwire.internal_topics.names import GROUPS_TOPIC, METADATA_TOPIC
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY, write_metadata_log
@@ -26,9 +27,10 @@ from kwire.maintenance.new_directory import name_of, write_clean_checkpoints
 from kwire.maintenance.new_log import NewLog
 from kwire.maintenance.restore.changes import Changes, DividedTransaction, Writes, plan_changes
 from kwire.maintenance.restore.cluster import Source, assign_replicas, open_source, restored_cluster
-from kwire.maintenance.restore.offsets import ChangedOffset, limit_offsets
+from kwire.maintenance.restore.offsets import ChangedOffset, groups_at_cut, limit_offsets
 from kwire.maintenance.restore.partition import end_after, write_partition
 from kwire.maintenance.restore.points import AtOffsets, AtTime, RestorePoint
+from kwire.maintenance.restore.shares import ShareGroups, limit_share_groups
 from kwire.maintenance.restore.survey import Survey, survey_log
 from kwire.storage.checkpoints import CLEANER_OFFSETS
 from kwire.storage.file_system import FileSystem
@@ -71,12 +73,13 @@ class RestoredPartition:
 
 @dataclass(slots=True, kw_only=True)
 class RestoreResult:
-    """Result of a restore. offsets: committed offsets that were beyond their logs."""
+    """Result of a restore. offsets: committed offsets that were beyond their logs. share_offsets: of share groups."""
 
     cluster_id: str
     partitions: list[RestoredPartition]
     transactions: list[DividedTransaction]
     offsets: list[ChangedOffset]
+    share_offsets: list[ChangedOffset]
     warnings: list[str]
 
 
@@ -110,10 +113,18 @@ def restore_directory(
     changes = plan_changes(surveys, now_ms)
     ends = {key: end_after(survey, changes.writes[key]) for key, survey in surveys.items()}
     offsets: list[ChangedOffset] = []
+    shares = ShareGroups()
     for key, survey in surveys.items():
         if key[0] == GROUPS_TOPIC:
-            offsets += limit_offsets(survey, changes.writes[key], ends)
-    copies = assign_replicas(source, list(with_missing(source, surveys)), options.nodes)
+            state, deleted = groups_at_cut(survey, changes.writes[key])
+            offsets += limit_offsets(state, changes.writes[key], ends)
+            shares.deleted |= deleted
+            shares.groups.update({name: each for name, each in state.groups.items() if each.kind == SHARE})
+    whole = with_missing(source, surveys)
+    topic_ids = ids_of_topics(source, whole)
+    names = {topic_id: topic for topic, topic_id in topic_ids.items()}
+    share_offsets, share_warnings = limit_share_groups(whole, names, shares, changes.writes)
+    copies = assign_replicas(source, list(whole), options.nodes)
     need_space(files, target, sum(survey.kept_bytes * len(copies[key]) for key, survey in surveys.items()))
     staged.create()
     try:
@@ -121,7 +132,8 @@ def restore_directory(
             source=source,
             files=files,
             directory=staged.part,
-            surveys=with_missing(source, surveys),
+            surveys=whole,
+            topic_ids=topic_ids,
             changes=changes,
             replicas=copies,
             options=options,
@@ -137,7 +149,8 @@ def restore_directory(
         partitions=run.done,
         transactions=changes.transactions,
         offsets=offsets,
-        warnings=[*source.warnings, *warnings_of(source, surveys, point)],
+        share_offsets=share_offsets,
+        warnings=[*source.warnings, *share_warnings, *warnings_of(source, surveys, point)],
     )
 
 
@@ -191,6 +204,14 @@ def with_missing(source: Source, surveys: Mapping[TopicPartition, Survey]) -> di
     return {key: surveys.get(key) for key in sorted(keys)}
 
 
+def ids_of_topics(source: Source, surveys: Mapping[TopicPartition, Survey | None]) -> dict[str, uuid.UUID]:
+    """Return the ids of the topics; new ones where the source has none. Raises LogError if they contradict."""
+    ids: dict[str, list[uuid.UUID | None]] = {}
+    for (topic, _), survey in surveys.items():
+        ids.setdefault(topic, []).append(None if survey is None else survey.log.topic_id)
+    return {topic: source.topic_id(topic, each) for topic, each in ids.items()}
+
+
 def warnings_of(source: Source, surveys: Mapping[TopicPartition, Survey], point: RestorePoint) -> list[str]:
     """Return what a reader of the result should know about the source."""
     warnings = []
@@ -229,12 +250,13 @@ def warnings_of(source: Source, surveys: Mapping[TopicPartition, Survey], point:
 
 @dataclass(slots=True, kw_only=True)
 class RestoreRun:
-    """Writes a directory. directory: its path. replicas: the nodes of each partition."""
+    """Writes a directory. directory: its path. topic_ids: by name. replicas: the nodes of each partition."""
 
     source: Source
     files: FileSystem
     directory: str
     surveys: Mapping[TopicPartition, Survey | None]
+    topic_ids: Mapping[str, uuid.UUID]
     changes: Changes
     replicas: Mapping[TopicPartition, Sequence[int]]
     options: RestoreOptions
@@ -248,17 +270,16 @@ class RestoreRun:
         properties = {node: MetaProperties.new(node, self.source.cluster_id) for node in nodes}
         self.cluster_id = properties[1].cluster_id
         properties = {node: dataclasses.replace(each, cluster_id=self.cluster_id) for node, each in properties.items()}
-        topic_ids = self.topic_ids()
         for node in nodes:
             if self.options.nodes > 1:
                 self.files.make_directory(self.node_directory(node))
         for key, survey in self.surveys.items():
-            self.write_partition(key, survey, topic_ids[key[0]], advance)
+            self.write_partition(key, survey, self.topic_ids[key[0]], advance)
         cluster = restored_cluster(
             self.source,
             self.surveys,
             self.replicas,
-            topic_ids,
+            self.topic_ids,
             {node: each.directory_id for node, each in properties.items()},
             largest_producer_id=max(
                 [
@@ -284,13 +305,6 @@ class RestoreRun:
     def node_directory(self, node: int) -> str:
         """Return the log directory of a node."""
         return self.directory if self.options.nodes == 1 else f"{self.directory}/node-{node}"
-
-    def topic_ids(self) -> dict[str, uuid.UUID]:
-        """Return the ids of the topics."""
-        ids: dict[str, list[uuid.UUID | None]] = {}
-        for (topic, _), survey in self.surveys.items():
-            ids.setdefault(topic, []).append(None if survey is None else survey.log.topic_id)
-        return {topic: self.source.topic_id(topic, topic_id) for topic, topic_id in ids.items()}
 
     def cleaned(self) -> dict[TopicPartition, int]:
         """Return the first dirty offsets of the source, up to the cuts."""
