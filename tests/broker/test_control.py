@@ -383,6 +383,35 @@ def test_the_number_of_connections_is_limited(broker: Broker, monkeypatch: pytes
         assert json.loads(body) == {"error": "there are 2 connections, the most that can be: try again"}
 
 
+def test_requests_that_wait_leave_connections_to_others(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MAX_WAITS", 2)
+    with ControlServer(broker) as listening:
+        control = Control(listening)
+        path = control.fault(effect="observe", api="Heartbeat")
+        found: list[int] = []
+        short = {"timeout_ms": 1}
+
+        def wait() -> None:
+            status = 503
+            while status == 503:  # while one of the short requests waits
+                status, _ = control("POST", f"{path}/wait", {"timeout_ms": HANG_MS})
+            found.append(status)
+
+        waits = [threading.Thread(target=wait) for _ in range(2)]
+        for each in waits:
+            each.start()
+        until(lambda: control("POST", f"{path}/wait", short)[0] == 503, "the third request may wait")
+        status, refused = control("POST", f"{path}/wait", short)
+        assert (status, refused) == (503, {"error": "2 requests wait, the most that can: try again when one has ended"})
+        assert control("GET", path)[0] == 200
+        with RawClient(broker) as raw:
+            raw.ask(message("HeartbeatRequest", group_id="g"), 4)
+        for each in waits:
+            each.join(HANG_S)
+        assert found == [200, 200]
+        assert control("POST", f"{path}/wait", short)[0] == 200
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [

@@ -444,6 +444,8 @@ def test_a_listener_that_is_advertised_exists(tmp_path: Path) -> None:
         ),
         ({"group_share_partition_max_record_locks": 4001}, r"at most group.share.max.partition.max.record.locks"),
         ({"group_share_min_assignment_interval_ms": 1001}, r"assignment.interval.ms: must be at least"),
+        ({"group_share_assignors": "simple,simple"}, r"group.share.assignors: must be one assignor, got 2"),
+        ({"group_share_assignors": "range"}, r"group.share.assignors: must be simple or .*SimpleAssignor, got 'range'"),
         ({"group_share_max_share_sessions": 199}, r"group.share.max.size: must be at most .*sessions \(199\), got 200"),
         (
             {"group_share_min_session_timeout_ms": 5000, "group_share_session_timeout_ms": 5000},
@@ -451,9 +453,15 @@ def test_a_listener_that_is_advertised_exists(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_configs_of_groups_outside_their_limits_are_refused(given: dict[str, int], message: str) -> None:
+def test_configs_of_groups_outside_their_limits_are_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         parse_settings(given)
+
+
+def test_the_assignor_of_share_groups_is_named_or_a_class(caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("simple", " org.apache.kafka.coordinator.group.assignor.SimpleAssignor "):
+        assert parse_settings({"group.share.assignors": name})
+    assert caplog.messages == []
 
 
 def test_times_of_consumer_groups_may_equal_their_limits() -> None:

@@ -34,6 +34,8 @@ from kwire.protocol.error_codes import ErrorCode
 from kwire.records import Record, TimestampType, write_batch
 from kwire.tap import Tap
 from kwire.tap.shared import Shared
+from tests.broker.shares.harness import EARLIEST, Member, acquired, configure, create
+from tests.broker.shares.harness import produce as shared_produce
 from tests.broker.wire import RawClient
 from tests.waiting import HANG_S, until
 
@@ -236,6 +238,39 @@ def test_a_session_that_was_passed_unread_is_begun_again_for_a_fault(cluster: Cl
         assert body.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         body = client.ask(fetch("sessions", 0, 0, (0, 1)), 11)
         assert codes_of(body) == {0: ErrorCode.KAFKA_STORAGE_ERROR, 1: 0}
+
+
+def test_a_partition_of_a_share_session_fails() -> None:
+    """Of one that the tap has seen from its start, and of one that it has not: its client begins it again."""
+    with (
+        Broker() as broker,
+        Tap(broker.bootstrap_servers, keep_requests=0) as tap,
+        raw(tap.bootstrap_servers) as client,
+    ):
+        topic_id = create(client, "shared", 2)
+        configure(client, "g", EARLIEST)
+        for partition in (0, 1):
+            shared_produce(client, "shared", 2, partition)
+        member = Member(client, "g", "shared", topic_id).join()
+        assert acquired(member.fetch(partitions=(0, 1), max_records=0)) == []
+        client.ask(MetadataRequest(topics=None), 12)  # the tap learns the topic's name
+        fault = tap.faults.fail("ShareFetch", "NOT_LEADER_OR_FOLLOWER", topic="shared", partition=1)
+        assert member.fetch(partitions=()).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+        assert fault.hits == 0
+        with tap.faults.observe("ShareFetch", partition=0) as seen:
+            assert member.fetch(epoch=0, partitions=(0,), max_records=0).error_code == 0
+            assert member.fetch(partitions=(1,), max_records=0).responses[0].partitions[0].error_code == 6
+            assert (fault.hits, seen.hits) == (1, 2)
+            again = tap.faults.fail("ShareFetch", "NOT_LEADER_OR_FOLLOWER", topic="shared", partition=1)
+            response = member.fetch(partitions=())
+            codes = {each.partition_index: each.error_code for each in response.responses[0].partitions}
+            assert (codes, acquired(response)) == ({0: 0, 1: 6}, [(0, 1, 1)])
+            assert (again.hits, seen.hits) == (1, 3)
+            tap.faults.fail("ShareFetch", "NOT_LEADER_OR_FOLLOWER", topic="shared", partition=0)
+            (failed,) = member.fetch([(0, 1, [1])]).responses[0].partitions
+            assert (failed.error_code, failed.acknowledge_error_code) == (6, 6)
+            (done,) = member.fetch([(0, 1, [1])]).responses[0].partitions
+            assert (done.error_code, done.acknowledge_error_code) == (0, 0)
 
 
 def test_held_requests_hold_the_ones_after_them(tap: Tap) -> None:

@@ -49,7 +49,7 @@ class RequestContext(msgspec.Struct, kw_only=True):
 
     request_bytes: size of the frame. thread_ns: handling time. throttle_ms: throttle time set by the handler.
     is_time_recorded: whether throttle_ms includes the request quota. fetch_error: the error that faults set for a
-    partition of a Fetch, by topic and index.
+    partition of a Fetch or ShareFetch, by topic and index.
     """
 
     peer: Peer

@@ -14,7 +14,7 @@ from uuid import UUID
 from kwire.broker.dispatch import Call, call_handler, error_response
 from kwire.broker.faults.conditions import Seen
 from kwire.broker.faults.effects import Delivery, Kind
-from kwire.broker.faults.names import FETCH
+from kwire.broker.faults.names import FETCH, SESSION_APIS
 from kwire.broker.node import Node
 from kwire.broker.responses import Response, SplicedResponse
 from kwire.errors import BrokerError
@@ -40,7 +40,7 @@ class NodeTopics:
 
     def __init__(self, node: Node) -> None:
         self._topics: TopicRegistry = node.topics
-        self._sessions = node.fetch_sessions
+        self._sessions, self._share_sessions = node.fetch_sessions, node.share_sessions
 
     def name_of(self, topic_id: UUID) -> str | None:
         """See TopicNames."""
@@ -59,6 +59,11 @@ class NodeTopics:
     def fetched(self, session_id: int) -> list[tuple[str | UUID, int]]:
         """See TopicNames."""
         return self._sessions.partitions(session_id)
+
+    def share_fetched(self, group_id: str, member_id: str) -> list[tuple[UUID, int]]:
+        """See TopicNames."""
+        session = self._share_sessions.get(group_id, member_id)
+        return [] if session is None else list(session.partitions)
 
 
 def respond(node: Node, call: Call) -> Response | asyncio.Future[Response | None] | None:
@@ -178,7 +183,7 @@ class Injection:
             return None
         for each in errors:
             merge(body, each, key, version)
-        if key != FETCH:
+        if key not in SESSION_APIS:
             for test, code in plan.marked:
                 mark(body, key, version, test, code, INJECTED, self._topics)
         if plan.top_error is not None and response_shape(key, version).error:
@@ -187,7 +192,7 @@ class Injection:
 
     async def _call_handler(self) -> Response | None:
         call, plan = self._call, self._plan
-        if plan.marked and call.context.api_key == FETCH:
+        if plan.marked and call.context.api_key in SESSION_APIS:
             call.context.fetch_error = self._fetch_error
         whole, call.request = call.request, plan.message
         response = self._pass_on(call)

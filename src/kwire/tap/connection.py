@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.broker.context import Peer
 from kwire.broker.faults.effects import HALF
-from kwire.broker.faults.names import FETCH
+from kwire.broker.faults.names import FETCH, SHARE_FETCH
 from kwire.broker.network.pacing import SlowBytes
 from kwire.broker.security.tls import principal_of
 from kwire.errors import DecodeError, KwireError, Malformed
@@ -244,6 +244,8 @@ class TapConnection:
                 return Way.PASS
         elif head.api_key == FETCH:
             self.shared.topics.forget_sessions()  # this one may change them unseen
+        elif head.api_key == SHARE_FETCH:
+            self.shared.topics.forget_share_sessions()
         self._pending.append(Pending(head))
         return Way.PASS
 

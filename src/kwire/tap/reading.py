@@ -1,10 +1,10 @@
-"""A request that is decoded, with its response: for faults, the request log, and the sessions of Fetch."""
+"""A request that is decoded, with its response: for faults, the request log, and the sessions of fetches."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from uuid import UUID
@@ -13,10 +13,16 @@ from kwire.broker.apis import SERVED, Handler, handler
 from kwire.broker.context import Peer, RequestContext
 from kwire.broker.dispatch import Call
 from kwire.broker.faults.conditions import Seen
-from kwire.broker.faults.names import FETCH
+from kwire.broker.faults.names import FETCH, SHARE_FETCH
 from kwire.broker.injection import Injection
 from kwire.broker.responses import Response
-from kwire.messages import ApiVersionsResponse, FetchRequest, FetchResponse
+from kwire.messages import (
+    ApiVersionsResponse,
+    FetchRequest,
+    FetchResponse,
+    ShareFetchRequest,
+    ShareFetchResponse,
+)
 from kwire.protocol.error_codes import ErrorCode
 from kwire.protocol.requests import read_request, request_codec, request_key, write_response
 from kwire.protocol.versions import UNSUPPORTED_VERSION
@@ -34,6 +40,10 @@ __all__ = ["Reading"]
 
 UNSERVED = cast("Handler", SimpleNamespace())
 """The handler of an API that kwire's broker does not have: its errors are those of its response class."""
+
+
+PartitionErrors = Callable[["str | UUID", int], "ErrorCode | None"]
+"""The error that faults set for a partition, None for none."""
 
 
 class Route(Protocol):
@@ -82,6 +92,12 @@ class Reading:
     def own_reply(self) -> bytes | None:
         """Return the response to a fetch whose partitions the tap does not know and faults ask for: begin again."""
         body, faults = self.request.body, self._shared.faults
+        if isinstance(body, ShareFetchRequest):
+            if not faults.concerns(SHARE_FETCH, parts=True) or acknowledges(body):
+                return None
+            if self._shared.topics.has_share_session(self._connection.port, body):
+                return None
+            return self.encode(ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_NOT_FOUND))
         if not isinstance(body, FetchRequest) or not faults.concerns(FETCH, parts=True):
             return None
         if self._shared.topics.has_session(self._connection.port, body):
@@ -117,6 +133,8 @@ class Reading:
         if fetch_error is not None:
             body = copy.copy(body)
             body.max_wait_ms = 0  # type: ignore[union-attr]
+            if isinstance(body, ShareFetchRequest):
+                body.topics = without_acknowledgements(body, fetch_error)
         if body is not request.body:
             frame = request_codec(request.api_key, request.version).encode((request.header, body))
         waiter = connection.forward(self, frame)
@@ -126,6 +144,8 @@ class Reading:
         self._follow(answer.body)
         if fetch_error is not None and isinstance(answer.body, FetchResponse) and not answer.body.error_code:
             self._mark(answer.body)
+        elif fetch_error is not None and isinstance(answer.body, ShareFetchResponse) and not answer.body.error_code:
+            self._mark_shared(answer.body, fetch_error)
         self.call.response_version = answer.version
         return answer.body
 
@@ -150,10 +170,30 @@ class Reading:
             )
             self._put(body, topic_key, failed)
 
+    def _mark_shared(self, body: ShareFetchResponse, fetch_error: PartitionErrors) -> None:
+        """Set the errors of faults in a ShareFetch response, also of partitions that it leaves out."""
+        request = self.request.body
+        assert isinstance(request, ShareFetchRequest)
+        present = {
+            (topic.topic_id, each.partition_index): each for topic in body.responses for each in topic.partitions
+        }
+        asked = {(topic.topic_id, each.partition_index): each for topic in request.topics for each in topic.partitions}
+        session = self._topics.share_fetched(request.group_id or "", request.member_id or "")
+        for topic_id, index in dict.fromkeys([*present, *asked, *session]):
+            code = fetch_error(topic_id, index)
+            if code is None:
+                continue
+            failed = ShareFetchResponse.PartitionData(partition_index=index, error_code=int(code), records=b"")
+            named = asked.get((topic_id, index))
+            if named is not None and named.acknowledgement_batches:
+                failed.acknowledge_error_code = int(code)
+            self._put(body, topic_id, failed)
+
     @staticmethod
-    def _put(body: FetchResponse, topic_key: str | UUID, failed: Any) -> None:
-        for topic in body.responses:
-            if (topic.topic or topic.topic_id) != topic_key:
+    def _put(body: FetchResponse | ShareFetchResponse, topic_key: str | UUID, failed: Any) -> None:
+        topics: list[Any] = list(body.responses)
+        for topic in topics:
+            if (getattr(topic, "topic", "") or topic.topic_id) != topic_key:
                 continue
             for place, partition in enumerate(topic.partitions):
                 if partition.partition_index == failed.partition_index:
@@ -161,9 +201,12 @@ class Reading:
                     return
             topic.partitions.append(failed)
             return
-        named = {"topic_id" if isinstance(topic_key, UUID) else "topic": topic_key}
-        added = FetchResponse.FetchableTopicResponse(**named)  # type: ignore[arg-type]
-        added.partitions.append(failed)
+        added: Any
+        if isinstance(body, ShareFetchResponse) and isinstance(topic_key, UUID):
+            added = ShareFetchResponse.ShareFetchableTopicResponse(topic_id=topic_key, partitions=[failed])
+        else:
+            named = {"topic_id" if isinstance(topic_key, UUID) else "topic": topic_key}
+            added = FetchResponse.FetchableTopicResponse(**named, partitions=[failed])  # type: ignore[arg-type]
         body.responses.append(added)
 
     def answered(self, answer: Answer) -> None:
@@ -174,12 +217,15 @@ class Reading:
     def _follow(self, body: Message) -> None:
         if isinstance(body, FetchResponse):
             self._shared.topics.follow(self._connection.port, self.request.body, body)
+        elif isinstance(body, ShareFetchResponse):
+            self._shared.topics.follow_share(self._connection.port, self.request.body, body)
 
     def log(self, response: Response | None) -> None:
         """Add the request to the request log, with its response without records."""
         requests = self._shared.requests
         if requests.limit:
-            body = without_records(response) if isinstance(response, FetchResponse) else response
+            has_records = isinstance(response, FetchResponse | ShareFetchResponse)
+            body = without_records(response) if has_records else response
             node_id = self._connection.node.node_id
             requests.add(self.call.context, self.request.body, body, self._shared.clock.now_ms(), node_id)
 
@@ -193,7 +239,23 @@ class Reading:
         )
 
 
-def without_records(body: FetchResponse) -> FetchResponse:
+def acknowledges(body: ShareFetchRequest) -> bool:
+    """Return whether a request acknowledges records: it must not be lost."""
+    return any(each.acknowledgement_batches for topic in body.topics for each in topic.partitions)
+
+
+def without_acknowledgements(body: ShareFetchRequest, failed: PartitionErrors) -> list[Any]:
+    """Return the topics of a request without the acknowledgements of partitions that a fault fails."""
+    topics = [copy.copy(topic) for topic in body.topics]
+    for topic in topics:
+        topic.partitions = [copy.copy(each) for each in topic.partitions]
+        for each in topic.partitions:
+            if failed(topic.topic_id, each.partition_index) is not None:
+                each.acknowledgement_batches = []
+    return topics
+
+
+def without_records(body: Any) -> Any:
     """Return a copy of a response without its records, which a log would hold in memory."""
     stripped = copy.copy(body)
     stripped.responses = [copy.copy(topic) for topic in body.responses]

@@ -10,6 +10,8 @@ from kwire.messages import (
     FetchRequest,
     FetchResponse,
     MetadataResponse,
+    ShareFetchRequest,
+    ShareFetchResponse,
 )
 from kwire.messages.base import Message
 
@@ -24,17 +26,17 @@ Partitions = dict[tuple[str | UUID, int], None]
 
 
 class SeenTopics:
-    """Topics by name and id, from responses about metadata, and the partitions of fetch sessions.
+    """Topics by name and id, from responses about metadata, and the partitions of fetch and share sessions.
 
-    Each has a limit, beyond which the oldest are forgotten. Sessions are kept while `follows_sessions`: the client of
-    one that is not known has to begin another.
+    Each has a limit, beyond which the oldest are forgotten. The client of a session that is not known has to begin
+    another.
     """
 
     def __init__(self) -> None:
         self._ids: OrderedDict[str, UUID | None] = OrderedDict()
         self._names: dict[UUID, str] = {}
         self._sessions: OrderedDict[tuple[int, int], Partitions] = OrderedDict()
-        self.follows_sessions = False
+        self._share_sessions: OrderedDict[tuple[int, str, str], dict[tuple[UUID, int], None]] = OrderedDict()
 
     def learn(self, body: Message) -> None:
         """Remember the topics in a response."""
@@ -103,6 +105,41 @@ class SeenTopics:
         if len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)
 
+    # Share sessions
+
+    def share_fetched(self, port: int, group_id: str, member_id: str) -> list[tuple[UUID, int]]:
+        """Return the partitions of a member's session at a listener."""
+        return list(self._share_sessions.get((port, group_id, member_id), ()))
+
+    def has_share_session(self, port: int, request: ShareFetchRequest) -> bool:
+        """Return whether the partitions of a request are known: those of its session, if it continues one."""
+        continues = request.share_session_epoch not in (OPENING, CLOSING)
+        return not continues or (port, request.group_id or "", request.member_id or "") in self._share_sessions
+
+    def forget_share_sessions(self) -> None:
+        """Forget the share sessions, whose requests are not seen from now on."""
+        self._share_sessions.clear()
+
+    def follow_share(self, port: int, request: ShareFetchRequest, response: ShareFetchResponse) -> None:
+        """Keep the partitions of a share session up to date."""
+        key, epoch = (port, request.group_id or "", request.member_id or ""), request.share_session_epoch
+        if epoch in (OPENING, CLOSING) or response.error_code:
+            self._share_sessions.pop(key, None)
+        if epoch == CLOSING or response.error_code:
+            return
+        partitions = self._share_sessions.get(key, {})
+        if epoch != OPENING and key not in self._share_sessions:
+            return  # it began unseen
+        for topic in request.topics:
+            partitions.update(dict.fromkeys((topic.topic_id, each.partition_index) for each in topic.partitions))
+        for gone in request.forgotten_topics_data:
+            for index in gone.partitions:
+                partitions.pop((gone.topic_id, index), None)
+        self._share_sessions[key] = partitions
+        self._share_sessions.move_to_end(key)
+        if len(self._share_sessions) > MAX_SESSIONS:
+            self._share_sessions.popitem(last=False)
+
 
 class TopicsAt:
     """The topics as conditions of faults refer to them, at one listener; see TopicNames."""
@@ -114,3 +151,7 @@ class TopicsAt:
     def fetched(self, session_id: int) -> list[tuple[str | UUID, int]]:
         """See TopicNames."""
         return self._topics.fetched(self._port, session_id)
+
+    def share_fetched(self, group_id: str, member_id: str) -> list[tuple[UUID, int]]:
+        """See TopicNames."""
+        return self._topics.share_fetched(self._port, group_id, member_id)

@@ -10,7 +10,7 @@ import pytest
 
 from kwire.broker import Broker
 from kwire.broker.apis import SERVED
-from kwire.broker.faults import Faults
+from kwire.broker.faults import Faults, rules
 from kwire.errors import OptionError
 from tests.broker.faults.conftest import message
 from tests.broker.wire import RawClient
@@ -174,6 +174,20 @@ def test_a_removed_fault_does_not_apply_and_ends_waiting(broker: Broker, raw: Ra
     assert broker.faults.is_empty
 
 
+def test_many_faults_that_are_used_up_do_not_all_count(
+    broker: Broker, raw: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rules, "COUNTED", 2)
+    faults = [broker.faults.fail("Heartbeat", "REBALANCE_IN_PROGRESS") for _ in range(4)]
+    assert [beat(raw) for _ in range(5)] == [27] * 4 + [25]
+    assert [each.calls for each in faults] == [3, 3, 3, 2]
+    faults[2].remove()
+    beat(raw)
+    assert [each.calls for each in faults] == [3, 3, 3, 3]
+    broker.faults.clear()
+    assert broker.faults.is_empty
+
+
 def test_faults_that_matched_nothing_can_be_found(broker: Broker, raw: RawClient) -> None:
     used = broker.faults.fail("Heartbeat", "REBALANCE_IN_PROGRESS")
     later = broker.faults.fail("Heartbeat", "REBALANCE_IN_PROGRESS", on_call=7)
@@ -182,7 +196,7 @@ def test_faults_that_matched_nothing_can_be_found(broker: Broker, raw: RawClient
     beat(raw)
     assert [each.hits for each in broker.faults.all] == [1, 0, 0]
     assert broker.faults.unmatched == [unused]
-    assert used.times == 0
+    assert (used.times, used.calls) == (0, 2)  # the second one came when it was used up
     assert later.calls == 1
     broker.faults.clear()
     assert broker.faults.all == []
@@ -229,6 +243,16 @@ def test_a_node_that_a_single_broker_is_not_is_refused(broker: Broker) -> None:
         (lambda f: f.fail("Produce", 1, partition=-1), "invalid partition -1"),
         (lambda f: f.fail("Produce", 1, partition=[]), "invalid partition"),
         (lambda f: f.fail("Produce", 1, partition="0"), "invalid partition '0'"),
+        (lambda f: f.fail("Produce", 1, resource="a"), "resource can never match: Produce requests name no resource"),
+        (lambda f: f.fail("DescribeConfigs", 1, topic="a"), "topic can never match.*use resource"),
+        (
+            lambda f: f.fail("DescribeConfigs", 1, resource_type="topics"),
+            r"unknown resource_type 'topics' \(did you mean 'topic'\?\)",
+        ),
+        (lambda f: f.fail("AlterClientQuotas", 1, quota="alice"), "invalid quota 'alice'"),
+        (lambda f: f.fail("AlterClientQuotas", 1, quota={"users": "a"}), r"unknown type 'users'.*did you mean 'user'"),
+        (lambda f: f.fail("AlterClientQuotas", 1, quota={"user": ""}), "invalid user '' of a quota"),
+        (lambda f: f.fail("DescribeClientQuotas", 1, quota={"user": "a"}), "requests name no quota"),
         (lambda f: f.fail("Produce", 1, topics="a"), r"unknown condition 'topics' \(did you mean 'topic'\?\)"),
         (lambda f: f.fail("Produce", 1, where={"ack": 0}), r"unknown field 'ack' \(did you mean 'acks'\?\)"),
         (lambda f: f.fail("Produce", 1, where=["acks"]), "invalid where"),

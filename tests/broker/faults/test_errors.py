@@ -12,6 +12,8 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from kwire.broker import Broker
 from kwire.protocol.error_codes import ErrorCode
 from tests.broker.faults.conftest import end_offsets, fetch, message, produce
+from tests.broker.shares.harness import EARLIEST, Member, acquired, configure, create
+from tests.broker.shares.harness import produce as shared_produce
 from tests.broker.wire import RawClient
 from tests.waiting import HANG_S
 
@@ -211,3 +213,82 @@ def test_the_whole_response_can_fail_for_one_topic(broker: Broker, raw: RawClien
     response = raw.ask(fetch("orders", 0), 12)
     assert response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert response.responses == []
+
+
+def test_one_config_resource_fails(broker: Broker, raw: RawClient) -> None:
+    for name in ("orders", "other"):
+        broker.create_topic(name)
+    denied = broker.faults.fail(
+        ["DescribeConfigs", "IncrementalAlterConfigs"], "TOPIC_AUTHORIZATION_FAILED",
+        resource="ord*", resource_type="topic", times=None,
+    )  # fmt: skip
+    resources = [
+        {"resource_type": kind, "resource_name": name} for kind, name in ((2, "orders"), (2, "other"), (4, "1"))
+    ]
+    response = raw.ask(message("DescribeConfigsRequest", resources=resources), 4)
+    found = {
+        (each.resource_type, each.resource_name): (each.error_code, len(each.configs)) for each in response.results
+    }
+    assert found[2, "orders"] == (29, 0)
+    assert [found[key][0] for key in ((2, "other"), (4, "1"))] == [0, 0]
+    assert found[2, "other"][1] > 20
+    config = [{"name": "retention.ms", "value": "5"}]
+    altered = [{**each, "configs": config} for each in resources[:2]]
+    response = raw.ask(message("IncrementalAlterConfigsRequest", resources=altered), 1)
+    assert {each.resource_name: each.error_code for each in response.responses} == {"orders": 29, "other": 0}
+    assert [retention(broker, name) for name in ("orders", "other")] == [604_800_000, 5]
+    assert denied.hits == 2
+
+
+def retention(broker: Broker, topic: str) -> int:
+    return broker.call(lambda node: int(node.topics.get(topic).partitions[0].opened.config.retention_ms))
+
+
+def test_one_quota_entity_fails(broker: Broker, raw: RawClient) -> None:
+    fault = broker.faults.fail("AlterClientQuotas", "INVALID_REQUEST", quota={"user": "alice", "client-id": None})
+    entities = [{"user": "alice", "client-id": None}, {"user": "alice", "client-id": "app"}, {"user": "bob"}]
+    entries = [
+        {
+            "entity": [{"entity_type": kind, "entity_name": name} for kind, name in each.items()],
+            "ops": [{"key": "consumer_byte_rate", "value": 1000.0}],
+        }
+        for each in entities
+    ]
+    response = raw.ask(message("AlterClientQuotasRequest", entries=entries), 1)
+    codes = [
+        ({each.entity_type: each.entity_name for each in entry.entity}, entry.error_code) for entry in response.entries
+    ]
+    assert sorted(codes, key=str) == sorted([(entities[0], 42), (entities[1], 0), (entities[2], 0)], key=str)
+    described = raw.ask(message("DescribeClientQuotasRequest", components=[]), 1)
+    assert len(described.entries) == 2
+    assert fault.hits == 1
+
+
+def test_one_user_fails(broker: Broker, raw: RawClient) -> None:
+    broker.faults.fail("DescribeUserScramCredentials", "UNACCEPTABLE_CREDENTIAL", user="alice")
+    response = raw.ask(message("DescribeUserScramCredentialsRequest", users=[{"name": "alice"}, {"name": "bob"}]), 0)
+    assert {each.user: each.error_code for each in response.results} == {"alice": 93, "bob": 91}
+
+
+def test_partitions_of_a_share_session_fail(broker: Broker, raw: RawClient) -> None:
+    """Later requests of the session do not name them."""
+    topic_id = create(raw, "t", 2)
+    configure(raw, "g", EARLIEST)
+    for partition in (0, 1):
+        shared_produce(raw, "t", 2, partition)
+    member = Member(raw, "g", "t", topic_id).join()
+    member.fetch(partitions=(0, 1), max_records=0)
+    fault = broker.faults.fail("ShareFetch", "NOT_LEADER_OR_FOLLOWER", topic="t", partition=1)
+    broker.faults.observe("ShareFetch", topic="other")
+    second = member.fetch(partitions=())
+    assert codes(second, partitions="partitions") == {0: 0, 1: NOT_LEADER}
+    assert (acquired(second), fault.hits) == ([(0, 1, 1)], 1)
+    third = member.fetch(partitions=())
+    assert acquired(third) == [(0, 1, 1)]  # of partition 1
+    refused = broker.faults.fail("ShareFetch", "NOT_LEADER_OR_FOLLOWER", topic="t", partition=1)
+    fourth = member.fetch([(0, 1, [1])], partitions=(1,))
+    (only,) = fourth.responses[0].partitions
+    assert (only.error_code, only.acknowledge_error_code, refused.hits) == (NOT_LEADER, NOT_LEADER, 1)
+    fifth = member.fetch([(0, 1, [1])], partitions=(1,))  # was not acknowledged before
+    (only,) = fifth.responses[0].partitions
+    assert (only.error_code, only.acknowledge_error_code) == (0, 0)

@@ -45,6 +45,9 @@ class Topics:
     def fetched(self, session_id: int) -> list[tuple[str | UUID, int]]:
         return []
 
+    def share_fetched(self, group_id: str, member_id: str) -> list[tuple[UUID, int]]:
+        return []
+
 
 VALUES: dict[str, tuple[Any, Any]] = {
     "topic": ("one", "other"),
@@ -53,6 +56,10 @@ VALUES: dict[str, tuple[Any, Any]] = {
     "group": ("one", "other"),
     "transactional_id": ("one", "other"),
     "coordinator_key": ("one", "other"),
+    "resource": ("one", "other"),
+    "resource_type": (2, 2),
+    "quota": ({"user": "one", "client-id": None}, {"user": "other", "client-id": None}),
+    "user": ("one", "other"),
 }
 
 
@@ -79,7 +86,10 @@ def elements(cls: Any, level: Level) -> list[Any]:
             continue
         element = getattr(cls, level.struct)()
         for kind, attr in level.kinds.items():
-            setattr(element, str(attr), VALUES[kind][place])
+            value = VALUES[kind][place]
+            if kind == "quota":
+                value = [cls.EntityData(entity_type=one, entity_name=name) for one, name in value.items()]
+            setattr(element, str(attr), value)
         for below in level.levels:
             setattr(element, below.attr, elements(cls, below))
         made.append(element)
@@ -117,8 +127,8 @@ def test_an_error_for_one_element_leaves_the_others(key: int, version: int) -> N
         matched, rest = divide(request, key, version, named, lambda each, k=kind, w=wanted: each.get(k) == w, topics)
         assert matched is not None
         assert rest is not None
-        assert {each[kind] for each in collect(matched, key, version, topics)} == {wanted}
-        assert wanted not in {each[kind] for each in collect(rest, key, version, topics)}
+        assert all(each[kind] == wanted for each in collect(matched, key, version, topics))
+        assert wanted not in [each[kind] for each in collect(rest, key, version, topics)]
         errors, fine = (
             failed(part, key, version, code, "") for part, code in ((matched, CODE), (rest, ErrorCode.NONE))
         )

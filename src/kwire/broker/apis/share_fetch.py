@@ -13,7 +13,7 @@ Source: kafka.server.KafkaApis.handleShareFetchRequest, kafka.server.share.Delay
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
@@ -94,11 +94,24 @@ def handle(node: Node, context: RequestContext, request: ShareFetchRequest) -> B
         return refuse_later(node, request, error)
     acknowledged = {}
     if acknowledges:
-        acknowledged = acknowledge(node, context, group_id, member_id, acknowledgements, is_renewal=is_renewal)
+        refused = injected_errors(context, acknowledgements)
+        others = [each for each in acknowledgements if each[:2] not in refused]
+        acknowledged = acknowledge(node, context, group_id, member_id, others, is_renewal=is_renewal) | refused
     fetch = ShareFetch(node, context, request, session, acknowledged)
     if is_renewal or fetch.is_complete():
         return fetch.respond()
     return DelayedShareFetch(fetch).future
+
+
+def injected_errors(
+    context: RequestContext, acknowledgements: Iterable[tuple[UUID, int, object]]
+) -> dict[TopicIdPartition, Acknowledged]:
+    """Return the errors that faults set for partitions with acknowledgements, which are not handled then."""
+    injected = context.fetch_error
+    if injected is None:
+        return {}
+    codes = {(topic_id, index): injected(topic_id, index) for topic_id, index, batches in acknowledgements if batches}
+    return {key: Acknowledged(code) for key, code in codes.items() if code is not None}
 
 
 def check_renewal(request: ShareFetchRequest) -> None:
@@ -189,6 +202,10 @@ class ShareFetch:
     def _resolve(self, each: TopicIdPartition) -> Target | None:
         """Return a partition to read; None for one with an error, which is added to the results."""
         topic_id, index = each
+        injected = None if self.context.fetch_error is None else self.context.fetch_error(topic_id, index)
+        if injected is not None:
+            self._fail(each, injected)
+            return None
         topic = self.node.topics.with_id(topic_id)
         partition = None if topic is None else topic.partitions.get(index)
         if topic is None:

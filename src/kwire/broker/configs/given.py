@@ -82,6 +82,8 @@ LIMITED_OF_GROUPS = {
     ),
 }
 """Configs of groups that have a smallest and a largest value, by kind of group."""
+SHARE_ASSIGNORS = ("simple", "org.apache.kafka.coordinator.group.assignor.SimpleAssignor")
+"""Kafka's only assignor of share groups, by name and by class. Another one would be Java code."""
 MAY_BE_SMALL = frozenset({"log.segment.bytes", "metadata.log.segment.bytes"})
 """Configs whose least value is that of Kafka 3.9, checked where they are used: tests need small segments."""
 
@@ -355,6 +357,12 @@ def check_groups(settings: Settings) -> None:
             what = f"must be below {timeout[0]} ({timeout[1]}), got {interval[1]}"
             raise OptionError(f"broker config {interval[0]}: {what}")
     at_most(of("group.share.max.size"), of("group.share.max.share.sessions"))
+    assignors = [each.strip() for each in settings.group_share_assignors.split(",")]
+    if len(assignors) != 1:
+        raise OptionError(f"broker config group.share.assignors: must be one assignor, got {len(assignors)}")
+    if assignors[0] not in SHARE_ASSIGNORS:
+        names = " or ".join(SHARE_ASSIGNORS)
+        raise OptionError(f"broker config group.share.assignors: must be {names}, got {assignors[0]!r}")
 
 
 def at_most(value: tuple[str, int], limit: tuple[str, int]) -> None:

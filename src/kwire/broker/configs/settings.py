@@ -126,6 +126,7 @@ class Settings:
         "org.apache.kafka.coordinator.group.assignor.RangeAssignor"
     )
     group_consumer_migration_policy: str = "disabled"
+    group_share_assignors: str = "simple"
     group_share_session_timeout_ms: int = 45_000
     group_share_min_session_timeout_ms: int = 45_000
     group_share_max_session_timeout_ms: int = 60_000

@@ -4,8 +4,8 @@ Web pages must not reach it: a page of another site can send requests to 127.0.0
 there passes as the page's own site. So requests with an Origin or from a page (Sec-Fetch-Site) are refused, the Host
 must be this machine, and a body must be application/json, which pages cannot send without being asked first.
 
-The number of connections, the size of bodies and the time to send a request are limited. A client that is slow or waits
-takes one of the threads, never the broker's.
+The number of connections, the number of requests that wait, the size of bodies and the time to send a request are
+limited. A client that is slow or waits takes one of the threads, never the broker's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kwire.errors import BrokerError, KwireError, OptionError
 from kwire.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from kwire.broker.control.routes import Route
 
@@ -40,6 +40,8 @@ log = logging.getLogger("kwire.broker")
 
 LOCALHOST = "127.0.0.1"
 MAX_CONNECTIONS = 64
+MAX_WAITS = 48
+"""Requests that wait at the same time: the other connections are for those that end what they wait for."""
 MAX_REFUSALS = 64
 """Connections beyond the limit that are told so at once."""
 BACKLOG = 256
@@ -109,6 +111,7 @@ class _Server(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._refusing = threading.BoundedSemaphore(MAX_REFUSALS)
+        self._waits = threading.BoundedSemaphore(MAX_WAITS)
         super().__init__((host, port), _Handler)
         bound = str(self.server_address[0])
         self.is_local = ipaddress.ip_address(bound).is_loopback
@@ -121,6 +124,16 @@ class _Server(ThreadingHTTPServer):
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count a request that waits. Raises Refused if there are too many."""
+        if not self._waits.acquire(blocking=False):
+            raise Refused(503, f"{MAX_WAITS} requests wait, the most that can: try again when one has ended")
+        try:
+            yield
+        finally:
+            self._waits.release()
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Handle a connection in a thread, unless there are too many."""
@@ -271,7 +284,8 @@ class _Handler(BaseHTTPRequestHandler):
                 raise OptionError(f"unknown parameter {name!r}, {url.path} has {', '.join(route.query) or 'none'}")
         check_body(route, body)
         values = {**body, **query, **{name: unquote(text) for name, text in names.items()}}
-        return route.run(self.server.broker, values, self._has_left)
+        with self.server.waiting() if route.waits else contextlib.nullcontext():
+            return route.run(self.server.broker, values, self._has_left)
 
     def _has_left(self) -> bool:
         """Return whether the client has closed the connection, or its side of it."""

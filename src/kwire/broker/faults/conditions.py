@@ -2,7 +2,8 @@
 
 A request meets the conditions if all of them hold. Conditions on a topic, partition, group or transactional id hold if
 the request names one that fits, and all of them for the same element: topic="orders", partition=0 is partition 0 of
-orders. Strings are patterns, such as "app-*".
+orders. So do conditions on the resource of configs, the entity of a quota, or a user. Strings are patterns, such as
+"app-*".
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from uuid import UUID
 import msgspec
 
 from kwire.broker.faults.names import METADATA_APIS, api_name, parse_api
-from kwire.errors import OptionError, did_you_mean
+from kwire.errors import Malformed, OptionError, did_you_mean
 
 if TYPE_CHECKING:
     from kwire.broker.faults.entities import Entity, TopicNames
@@ -40,6 +41,9 @@ Apis = str | Collection[str]
 PATTERNS = "*?["
 KAFKA_ID_LENGTH = 22
 """Of a UUID as Kafka prints it."""
+RESOURCE_TYPES = {"topic": 2, "broker": 4, "broker-logger": 8, "client-metrics": 16, "group": 32}
+"""Source: org.apache.kafka.common.config.ConfigResource.Type; named as kafka-configs.sh does, in the singular."""
+QUOTA_TYPES = ("user", "client-id", "ip")
 LEGAL_TOPIC = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
@@ -64,7 +68,9 @@ class When(TypedDict, total=False):
 
     version: a version, or the lowest and the highest. node: the id of a node of a cluster, or several.
     client_id, topic, group, transactional_id: names or patterns.
-    topic_id: a topic's id, also one that does not exist. partition: a number, or several. where: values by field name,
+    topic_id: a topic's id, also one that does not exist. partition: a number, or several. resource: the name of a
+    resource of configs; resource_type: topic, broker, group, client-metrics or broker-logger. quota: the entity of a
+    quota, such as {"user": "alice"}; None is the default. user: of SCRAM. where: values by field name,
     such as {"acks": 0} or {"topics.name": "orders"}. when: a function of the decoded request, called on the broker's
     thread.
 
@@ -81,6 +87,10 @@ class When(TypedDict, total=False):
     partition: int | Collection[int]
     group: str
     transactional_id: str
+    resource: str
+    resource_type: str
+    quota: Mapping[str, str | None]
+    user: str
     where: Mapping[str, object]
     when: Callable[[Any], bool]
     skip: int
@@ -130,6 +140,10 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     partitions: frozenset[int] | None = None
     group: str | None = None
     transactional_id: str | None = None
+    resource: str | None = None
+    resource_type: int | None = None
+    quota: tuple[tuple[str, str | None], ...] | None = None
+    user: str | None = None
     where: tuple[tuple[tuple[str, ...], object], ...] = ()
     when: Callable[[Any], bool] | None = None
 
@@ -141,6 +155,9 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
             "partition": self.partitions,
             "group": self.group,
             "transactional_id": self.transactional_id,
+            "resource": self.resource if self.resource is not None else self.resource_type,
+            "quota": self.quota,
+            "user": self.user,
         }
         return frozenset(kind for kind, value in given.items() if value is not None)
 
@@ -152,6 +169,17 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
             and (self.partitions is None or self._has_partition(entity))
             and fits(self.group, entity.get("group"))
             and fits(self.transactional_id, entity.get("transactional_id"))
+            and fits(self.resource, entity.get("resource"))
+            and (self.resource_type is None or entity.get("resource_type") == self.resource_type)
+            and (self.quota is None or self._has_quota(entity))
+            and fits(self.user, entity.get("user"))
+        )
+
+    def _has_quota(self, entity: Entity) -> bool:
+        named = entity.get("quota") or {}
+        return all(
+            kind in named and (named[kind] is None if name is None else fits(name, named[kind]))
+            for kind, name in self.quota or ()
         )
 
     def _has_partition(self, entity: Entity) -> bool:
@@ -194,9 +222,9 @@ class Trigger:
 
     def fires(self) -> bool:
         """Count a request; return whether the fault applies to it."""
+        self.calls += 1
         if self.is_spent:
             return False
-        self.calls += 1
         if self._on_call is not None:
             if self.calls != self._on_call:
                 return False
@@ -264,6 +292,10 @@ def parse_conditions(apis: Apis, when: Mapping[str, Any], served: Served) -> Con
         partitions=_partitions(when.get("partition")),
         group=_text(when, "group"),
         transactional_id=_text(when, "transactional_id"),
+        resource=_text(when, "resource"),
+        resource_type=_resource_type(when.get("resource_type")),
+        quota=_quota(when.get("quota")),
+        user=_text(when, "user"),
         when=_function(when.get("when")),
     )
     _check_topic(conditions.topic)
@@ -335,8 +367,32 @@ def _topic_id(value: object) -> UUID | None:
     text = str(value)
     try:
         return parse_uuid(text) if len(text) == KAFKA_ID_LENGTH else UUID(text)
-    except ValueError:
+    except (ValueError, Malformed):
         raise OptionError(f"invalid topic_id {text!r}: must be a UUID, or an id as Kafka prints it") from None
+
+
+def _resource_type(value: object) -> int | None:
+    if value is None:
+        return None
+    text = str(value).lower().replace("_", "-")
+    if text not in RESOURCE_TYPES:
+        hint = did_you_mean(text, tuple(RESOURCE_TYPES))
+        raise OptionError(f"unknown resource_type {value!r}{hint}; types: {', '.join(RESOURCE_TYPES)}")
+    return RESOURCE_TYPES[text]
+
+
+def _quota(value: object) -> tuple[tuple[str, str | None], ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not value:
+        raise OptionError(f"invalid quota {value!r}: must be the names of its entity, such as {{'user': 'alice'}}")
+    for kind, name in value.items():
+        if kind not in QUOTA_TYPES:
+            hint = did_you_mean(str(kind), QUOTA_TYPES)
+            raise OptionError(f"unknown type {kind!r} of a quota{hint}; types: {', '.join(QUOTA_TYPES)}")
+        if name is not None and (not isinstance(name, str) or not name):
+            raise OptionError(f"invalid {kind} {name!r} of a quota: must be a name, a pattern, or None for the default")
+    return tuple(value.items())
 
 
 def parse_nodes(value: object) -> frozenset[int] | None:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
-from kwire.broker.faults.names import FETCH, METADATA, METADATA_APIS
-from kwire.broker.faults.shapes import COORDINATOR_KEY, Level, request_shape, response_shape
+from kwire.broker.faults.names import FETCH, METADATA, METADATA_APIS, SHARE_FETCH
+from kwire.broker.faults.shapes import COORDINATOR_KEY, QUOTA, Level, request_shape, response_shape
 
 if TYPE_CHECKING:
     from kwire.messages.base import Message
@@ -46,6 +46,9 @@ class TopicNames(Protocol):
     def fetched(self, session_id: int) -> list[tuple[str | UUID, int]]:
         """Return the partitions of a fetch session, by topic name or id."""
 
+    def share_fetched(self, group_id: str, member_id: str) -> list[tuple[UUID, int]]:
+        """Return the partitions of a member's share session."""
+
 
 def collect(message: Message, api_key: int, version: int, topics: TopicNames) -> Iterator[Entity]:
     """Yield what a request names: an entity for each of the deepest elements, or one for the request."""
@@ -62,6 +65,10 @@ def collect(message: Message, api_key: int, version: int, topics: TopicNames) ->
     if api_key == FETCH and version >= SESSIONS_VERSION:
         for topic, index in topics.fetched(message.session_id):  # type: ignore[attr-defined]
             yield {**_topic(topic, topics), "partition": index}
+    if api_key == SHARE_FETCH and message.share_session_epoch > 0:  # type: ignore[attr-defined]
+        session = topics.share_fetched(message.group_id or "", message.member_id or "")  # type: ignore[attr-defined]
+        for topic_id, index in session:
+            yield {**root, **_topic(topic_id, topics), "partition": index}
     found = list(_leaves(message, shape.levels, root, topics, _key_kind(message)))
     yield from found or ([root] if root else [])
 
@@ -86,6 +93,8 @@ def _named(element: Any, kinds: Mapping[str, str | None], above: Entity, topics:
         value = element if attr is None else getattr(element, attr)
         if kind == COORDINATOR_KEY:
             named[key_kind] = value
+        elif kind == QUOTA:
+            named[kind] = {each.entity_type: each.entity_name for each in value}
         elif kind == "topic":
             if value is not None and (value or "topic_id" not in kinds):
                 named |= _topic(value, topics)
@@ -173,7 +182,11 @@ def _mirrored(
             for kind, attr in level.kinds.items():
                 if kind in source.kinds and attr is not None:
                     own = source.kinds[kind]
-                    setattr(made, attr, element if own is None else getattr(element, own))
+                    value = element if own is None else getattr(element, own)
+                    if kind == QUOTA:
+                        parts = [(each.entity_type, each.entity_name) for each in value]
+                        value = [cls.EntityData(entity_type=one, entity_name=name) for one, name in parts]  # type: ignore[attr-defined]
+                    setattr(made, attr, value)
             if level.struct == "WritableTxnMarkerResult":
                 made.producer_id = element.producer_id
             has_below = False
@@ -251,4 +264,6 @@ def _merge(parent: Any, other: Any, levels: tuple[Level, ...]) -> None:
 def _identity(element: Any, level: Level) -> tuple[Any, ...]:
     if not level.kinds:
         return (getattr(element, "producer_id", None),)
+    if QUOTA in level.kinds:
+        return tuple(sorted((each.entity_type, each.entity_name or "") for each in element.entity))
     return tuple(element if attr is None else getattr(element, attr) for attr in level.kinds.values())

@@ -78,7 +78,7 @@ class Fault:
 
     @property
     def calls(self) -> int:
-        """How many requests met the conditions so far, while it was not used up."""
+        """How many requests met the conditions so far, also since it was used up."""
         return self._trigger.calls
 
     @property
@@ -98,6 +98,11 @@ class Fault:
         """How many requests are held now."""
         with self._changed:
             return len(self._gates)
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether it was removed, and does not count requests any more."""
+        return self._is_removed
 
     @property
     def is_active(self) -> bool:
@@ -152,7 +157,7 @@ class Fault:
 
     def applies_to(self, seen: Seen) -> bool:
         """Return whether it applies to a request, and count it."""
-        if not self.is_active or self.conditions is None:
+        if self._is_removed or self.conditions is None:
             return False
         try:
             if not self.conditions.hold_for(seen):

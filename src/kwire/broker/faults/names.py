@@ -6,12 +6,14 @@ from kwire.errors import OptionError, did_you_mean
 from kwire.messages import registry
 from kwire.protocol.error_codes import ErrorCode
 
-__all__ = ["FETCH", "METADATA", "METADATA_APIS", "SHARE_FETCH", "api_name", "parse_api", "parse_error"]
+__all__ = ["FETCH", "METADATA", "METADATA_APIS", "SESSION_APIS", "SHARE_FETCH", "api_name", "parse_api", "parse_error"]
 
 
 FETCH, METADATA, DESCRIBE_TOPIC_PARTITIONS, SHARE_FETCH = 1, 3, 75, 78
 METADATA_APIS = frozenset({METADATA, DESCRIBE_TOPIC_PARTITIONS})
 """Their requests name topics, or all topics, and their responses the partitions."""
+SESSION_APIS = frozenset({FETCH, SHARE_FETCH})
+"""Their requests concern the partitions of a session too, which they do not repeat."""
 
 
 def parse_api(name: str) -> int | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kwire.broker.faults.effects import Kind
-from kwire.broker.faults.names import FETCH, METADATA_APIS
+from kwire.broker.faults.names import METADATA_APIS, SESSION_APIS
 
 if TYPE_CHECKING:
     from kwire.broker.faults.conditions import Seen
@@ -80,7 +80,7 @@ class Plan(msgspec.Struct, kw_only=True):
         if named is None:
             self.answer = step
             return None
-        if seen.api_key == FETCH:  # its handler sets the error: it knows the partitions of a session
+        if seen.api_key in SESSION_APIS:  # its handler sets the error: it knows the partitions of a session
             self.marked.append((conditions.selects, code))
             rest = [each for each in seen.entities if not conditions.selects(each)]
             return msgspec.structs.replace(seen, found=rest) if rest else None

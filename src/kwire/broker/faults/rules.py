@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Faults"]
 
 KEPT = 10_000
+COUNTED = 100
+"""How many faults that are used up go on counting requests: the newest ones."""
 THROTTLE = "throttle_time_ms"
 TURNS = ("skip", "on_call", "every", "probability", "seed", "times")
 OF_CONNECTIONS = ("node", *TURNS)
@@ -42,7 +44,8 @@ class Faults:
     Each method adds a fault and returns it: its `hits`, `wait(n)`, `release()` and `remove()` are for the test. `api`
     is the name of an API, several names, or "*" for all; other conditions are keyword arguments, see When. The faults
     that match a request apply to it in their order, up to the first that answers it: only those count the request.
-    Observers see every request. Methods raise OptionError for a fault that can never apply.
+    Observers see every request. A fault that is used up still counts requests, until it is removed. Methods raise
+    OptionError for a fault that can never apply.
 
     served: the versions that the broker serves, by API. nodes: ids of the nodes that there are, None if unknown.
     """
@@ -245,8 +248,12 @@ class Faults:
             raise OptionError(f"node {unknown[0]} can never match: the nodes are {known}")
 
     def _prune(self) -> None:
-        """Forget which faults apply no more."""
-        self._active = [fault for fault in self._active if fault.is_active]
+        """Forget the faults that were removed, and the oldest of many that are used up."""
+        self._active = [fault for fault in self._active if not fault.is_removed]
+        spent = [fault for fault in self._active if not fault.is_active]
+        if len(spent) > COUNTED:
+            forgotten = set(map(id, spent[:-COUNTED]))
+            self._active = [fault for fault in self._active if id(fault) not in forgotten]
         self.is_empty = not self._active
 
     def _one_api(self, api: Apis, when: When) -> tuple[int, range]:
@@ -299,7 +306,7 @@ class Faults:
         if self.is_empty:
             return False
         with self._changed:
-            faults = (each for each in self._active if each.effect.kind is Kind.REFUSE and each.is_active)
+            faults = (each for each in self._active if each.effect.kind is Kind.REFUSE and not each.is_removed)
             nodes = ((fault, parse_nodes(fault.given.get("node"))) for fault in faults)
             is_refused = any(fault.fires() for fault, ids in nodes if ids is None or node_id in ids)
             self._prune()

@@ -2,7 +2,8 @@
 
 A message is seen as a tree of levels. A level is an array whose elements name something, such as `topics`, and may have
 levels in turn, such as the `partitions` of a topic. Markers of WriteTxnMarkers and directories of AlterReplicaLogDirs
-name nothing, but have levels. Shapes are read off the definitions (entityType), so they cover every API and version.
+name nothing, but have levels. Shapes are read off the definitions (entityType), so they cover every API and version;
+resources of configs, entities of quotas and users have no type there.
 """
 
 from __future__ import annotations
@@ -22,10 +23,23 @@ if TYPE_CHECKING:
 __all__ = ["COORDINATOR_KEY", "KINDS", "Level", "Shape", "error_level", "kinds_of", "request_shape", "response_shape"]
 
 ENTITY_TYPES = {"topicName": "topic", "groupId": "group", "transactionalId": "transactional_id"}
-KINDS = ("topic", "partition", "group", "transactional_id")
+KINDS = ("topic", "partition", "group", "transactional_id", "resource", "quota", "user")
 COORDINATOR_KEY = "coordinator_key"
 """A key of FindCoordinator: a group or a transactional id, by the request's key_type."""
-NAMED = {"topic_id": ("topic",), COORDINATOR_KEY: ("group", "transactional_id")}
+NAMED = {"topic_id": ("topic",), "resource_type": ("resource",), COORDINATOR_KEY: ("group", "transactional_id")}
+QUOTA = "quota"
+"""The entity of a quota: an array of types with names."""
+CONFIG_APIS = ("DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs")
+OTHER_KINDS = {
+    **{(api, "resource_name"): "resource" for api in CONFIG_APIS},
+    **{(api, "resource_type"): "resource_type" for api in CONFIG_APIS},
+    ("AlterClientQuotas", "entity"): QUOTA,
+    ("AlterUserScramCredentials", "name"): "user",
+    ("AlterUserScramCredentials", "user"): "user",
+    ("DescribeUserScramCredentials", "name"): "user",
+    ("DescribeUserScramCredentials", "user"): "user",
+}
+"""Kinds of fields that have no entityType in the definitions, by API and attribute."""
 PARTITION_FIELDS = frozenset({"partition", "partition_index", "partition_id", "index"})
 PARTITION_ARRAYS = frozenset({"partitions", "partition_indexes"})
 ERROR_FIELDS = ("error_code", "partition_error_code")
@@ -146,10 +160,12 @@ def _parts(
     fields = [
         field for field in struct.fields if version in field.versions and (message, field.attr) not in NOT_ENTITIES
     ]
+    api = message.removesuffix("Request").removesuffix("Response")
     for field in fields:
-        if field.is_array:
+        kind = OTHER_KINDS.get((api, field.attr))
+        if field.is_array and kind is None:
             continue
-        kind = ENTITY_TYPES.get(field.entity_type)
+        kind = kind or ENTITY_TYPES.get(field.entity_type)
         if kind is None and field.attr == "topic_id" and field.type == "uuid":
             kind = "topic_id"
         elif kind is None and in_topic and field.attr in PARTITION_FIELDS and field.type == "int32":
