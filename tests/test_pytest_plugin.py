@@ -104,6 +104,29 @@ def test_an_import():
 """
 
 
+TAP = """
+import pytest
+from kwire.client import Client
+
+@pytest.fixture(scope="session")
+def kafka_tap_servers(kafka_broker_session):
+    return kafka_broker_session.bootstrap_servers
+
+def test_one_adds_a_fault_and_fails(kafka_tap):
+    assert list(kafka_tap.requests) == []
+    kafka_tap.faults.drop("Heartbeat", group="misspelled")
+    with Client(kafka_tap.bootstrap_servers) as client:
+        assert client.metadata().topics == {}
+    assert 0
+
+def test_the_next_has_no_fault(kafka_tap):
+    assert kafka_tap.faults.all == []
+    assert list(kafka_tap.requests) == []
+"""
+NO_CLUSTER = """
+def test_a_tap(kafka_tap):
+    pass
+"""
 NO_SPARK = """
 import sys
 sys.modules["pyspark"] = None
@@ -182,6 +205,15 @@ def test_a_failing_test_shows_the_address_and_the_last_requests(tmp_path: Path) 
     assert "faults that matched no request" in output
     assert "<drop api='Heartbeat', group='misspelled': 0 of 0 requests>" in output
     assert re.search(r"[\d:.]{12} Metadata v\d+ from kwire\S*: TOPIC_AUTHORIZATION_FAILED\n", output), output
+
+
+def test_each_test_gets_a_tap_without_faults(tmp_path: Path) -> None:
+    output = run_project(tmp_path, {"test_tap.py": TAP, "test_without.py": NO_CLUSTER})
+    assert "1 failed, 1 passed, 1 error" in output, output
+    assert re.search(r"-+ Tap\(127\.0\.0\.1:\d+ to 127\.0\.0\.1:\d+\): last requests -+", output), output
+    assert "<drop api='Heartbeat', group='misspelled': 0 of 0 requests>" in output
+    assert re.search(r"[\d:.]{12} Metadata v\d+ from kwire\S*: ok\n", output), output
+    assert "kafka_tap needs a cluster: define a fixture kafka_tap_servers" in output
 
 
 def test_the_fixture_is_a_running_broker(kafka_broker: Broker) -> None:

@@ -1,4 +1,4 @@
-"""The pytest fixtures `kafka_broker`, a Kafka broker for tests, `kafka_cluster`, several nodes, and `kafka_spark`.
+"""The pytest fixtures `kafka_broker`, a Kafka broker for tests, `kafka_cluster`, `kafka_tap` and `kafka_spark`.
 
     def test_orders(kafka_broker):
         producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
@@ -10,6 +10,9 @@ of settings, for example of another folder, gets a broker of its own. The report
 of its brokers.
 
 `kafka_cluster` is a kwire.broker.Cluster of three nodes, with `kafka_cluster_settings`.
+
+`kafka_tap` is a kwire.tap.Tap before the cluster whose address the project's fixture `kafka_tap_servers` returns, with
+`kafka_tap_settings`. Its faults are removed after every test.
 
     def test_totals(kafka_spark):
         kafka_spark.create_topic("orders")
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kwire.broker import Broker, Cluster
+    from kwire.tap import Tap
     from kwire.testing.spark import SparkTest
 
 __all__ = [
@@ -50,6 +54,9 @@ __all__ = [
     "kafka_spark",
     "kafka_spark_session",
     "kafka_spark_settings",
+    "kafka_tap",
+    "kafka_tap_servers",
+    "kafka_tap_settings",
 ]
 
 KEPT_REQUESTS = 10_000
@@ -153,6 +160,38 @@ def kafka_cluster(kafka_cluster_settings: dict[str, Any], _kafka_clusters: Broke
 
 
 @pytest.fixture(scope="session")
+def kafka_tap_servers() -> str:
+    """The bootstrap servers of the cluster behind kafka_tap; a project overrides this fixture."""
+    pytest.fail(
+        "kafka_tap needs a cluster: define a fixture kafka_tap_servers with scope='session' that returns its "
+        "bootstrap.servers",
+        pytrace=False,
+    )
+
+
+@pytest.fixture(scope="session")
+def kafka_tap_settings() -> dict[str, Any]:
+    """Arguments of kwire.tap.Tap, such as record or TLS configs of the cluster; override this fixture to set some."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def _kafka_tap(kafka_tap_servers: str, kafka_tap_settings: dict[str, Any]) -> Iterator[Tap]:
+    from kwire.tap import Tap
+
+    with Tap(kafka_tap_servers, **{"keep_requests": KEPT_REQUESTS, **kafka_tap_settings}) as tap:
+        yield tap
+
+
+@pytest.fixture
+def kafka_tap(_kafka_tap: Tap) -> Iterator[Tap]:
+    """A running proxy before a cluster, without faults and requests: kwire.tap.Tap."""
+    _kafka_tap.requests.clear()
+    yield _kafka_tap
+    _kafka_tap.faults.clear()
+
+
+@pytest.fixture(scope="session")
 def kafka_spark_settings() -> dict[str, Any]:
     """Configs of the Spark session by name, such as spark.jars.packages; override this fixture to set some."""
     return {}
@@ -207,22 +246,23 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
-    """Add the last requests of the brokers that a failed test used."""
+    """Add the last requests of the brokers and taps that a failed test used."""
     outcome = yield
     report = outcome.get_result()
-    module = sys.modules.get("kwire.broker")
-    if not report.failed or module is None:
+    modules = [("kwire.broker", "Broker"), ("kwire.tap", "Tap")]
+    kinds = tuple(getattr(sys.modules[name], kind) for name, kind in modules if name in sys.modules)
+    if not report.failed or not kinds:
         return
     values = getattr(item, "funcargs", {}).values()
-    for broker in {id(each): each for each in values if isinstance(each, module.Broker)}.values():
+    for broker in {id(each): each for each in values if isinstance(each, kinds)}.values():
         if broker.requests.limit:
             report.sections.append((f"{broker!r}: last requests", last_requests(broker)))
         if unmatched := broker.faults.unmatched:
             report.sections.append((f"{broker!r}: faults that matched no request", "\n".join(map(repr, unmatched))))
 
 
-def last_requests(broker: Broker) -> str:
-    """Return the last requests of a broker, a line each."""
+def last_requests(broker: Broker | Tap) -> str:
+    """Return the last requests of a broker or a tap, a line each."""
     requests = list(broker.requests)
     lines = [f"({len(requests) - REPORTED_REQUESTS} more)"] if len(requests) > REPORTED_REQUESTS else []
     return "\n".join([*lines, *map(str, requests[-REPORTED_REQUESTS:])]) or "none"

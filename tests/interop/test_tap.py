@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 import trustme
 from confluent_kafka import Consumer, Producer
 from cryptography.hazmat.primitives import serialization
+from tests.interop.test_broker_go import program
 from tests.interop.test_broker_tools import TOOLS, tool
 from tests.interop.test_cluster_like_kafka import Real
 from tests.interop.test_share_groups import KAFKA, OURS, RELEASE, java_sees
@@ -26,6 +29,8 @@ from kwire.cli.main import run
 from kwire.tap import Replay, Tap
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
+
+__all__ = ["program"]
 
 QUIET = {"log_level": 0}
 SENT = 2000
@@ -121,6 +126,45 @@ def test_kafka_python(tapped: Tapped) -> None:
     )
     assert next(consumer).value == b"v"
     consumer.close()
+
+
+def test_franz_go(tapped: Tapped, program: Path) -> None:
+    """Producer, group, transactions and administrator; two of its requests are lost, and sent again."""
+    lost = tapped.tap.faults.drop(["Produce", "OffsetCommit"], after=True, client_id="kgo*", on_call=2)
+    done = franz_go(program, tapped.tap.bootstrap_servers)
+    assert (done["count"], done["committed"], done["offsets"]) == (1000, ["0", "2"], 1000)
+    assert lost.hits == 1
+
+
+def franz_go(program: Path, servers: str) -> Any:
+    """Run the program; return what it has seen."""
+    done = subprocess.run([str(program), servers], capture_output=True, text=True, timeout=HANG_S, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_javas_consumer_fetches_more_at_once_than_the_tap_holds(tmp_path: Path) -> None:
+    """108 MB in one response: limits of Kafka's brokers and clients that are raised for that."""
+    with (
+        kafka.KafkaBroker(tmp_path / "kafka", heap="700m", **{"fetch.max.bytes": 1 << 30}) as broker,
+        Tap(broker.bootstrap_servers) as tap,
+    ):
+        to = ("--bootstrap-server", tap.bootstrap_servers)
+        tool(TOOLS + "TopicCommand", *to, "--create", "--topic", "large", "--partitions", "1")
+        tool(
+            TOOLS + "ProducerPerformance", "--topic", "large", "--num-records", "108", "--record-size", "1000000",
+            "--throughput", "-1", "--producer-props", f"bootstrap.servers={tap.bootstrap_servers}", "linger.ms=0",
+        )  # fmt: skip
+        config = tmp_path / "consumer.properties"
+        config.write_text(
+            "fetch.max.bytes=1000000000\nmax.partition.fetch.bytes=1000000000\nfetch.min.bytes=107000000\n"
+        )
+        seen = tool(
+            TOOLS + "ConsumerPerformance", *to, "--topic", "large", "--messages", "108", "--timeout", "120000",
+            "--consumer.config", str(config), "--hide-header", "--fetch-size", "1000000000",
+        )  # fmt: skip
+        assert seen.splitlines()[-1].split(", ")[4] == "108", seen
+        assert any(each.response is None for each in tap.requests.of("Fetch"))
 
 
 def test_the_recording_is_readable(tapped: Tapped, tmp_path: Path) -> None:
@@ -235,7 +279,7 @@ def test_share_groups_of_the_newest_java_client_are_the_same(tmp_path: Path) -> 
         assert {"ShareFetch", "ShareAcknowledge", "ShareGroupHeartbeat"} <= {each.api for each in tap.requests}
 
 
-def test_a_real_cluster_fails_over_behind_the_tap(tmp_path: Path) -> None:
+def test_a_real_cluster_fails_over_behind_the_tap(program: Path, tmp_path: Path) -> None:
     with contextlib.ExitStack() as cleanup:
         cluster = Real(tmp_path, cleanup)
         tap = cleanup.enter_context(Tap(cluster.bootstrap_servers))
@@ -258,4 +302,10 @@ def test_a_real_cluster_fails_over_behind_the_tap(tmp_path: Path) -> None:
         consumer.subscribe(["failover"])
         found = [consumer.poll(HANG_S).value() for _ in range(200)]
         consumer.close()
-    assert sorted(map(int, found)) == list(range(200))
+        assert sorted(map(int, found)) == list(range(200))
+        assert franz_go(program, tap.bootstrap_servers)["count"] == 1000
+        read = tool(
+            TOOLS + "consumer.ConsoleConsumer", "--bootstrap-server", tap.bootstrap_servers, "--topic", "failover",
+            "--from-beginning", "--max-messages", "200", "--group", "java", "--timeout-ms", "60000",
+        )  # fmt: skip
+        assert "Processed a total of 200 messages" in read

@@ -31,6 +31,7 @@ from kwire.messages import (
 )
 from kwire.protocol import write_request
 from kwire.protocol.error_codes import ErrorCode
+from kwire.protocol.requests import response_codec
 from kwire.records import Record, TimestampType, write_batch
 from kwire.tap import Tap
 from kwire.tap.shared import Shared
@@ -778,3 +779,45 @@ def test_a_recording_has_no_secrets(kept: int, version: int, tmp_path: Path) -> 
     assert b"se-cret" not in data
     assert b"[hidden]" in data
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "keep_requests"), [(12, 100), (17, 0), (17, 100)])
+def test_fetched_records_above_the_largest_frame_are_passed_on(version: int, keep_requests: int) -> None:
+    """110 MB in one response; what is held of it at a time is what the sockets have."""
+    with (
+        Broker(message_max_bytes=60 << 20, fetch_max_bytes=1 << 30) as broker,
+        Tap(broker.bootstrap_servers, keep_requests=keep_requests) as tap,
+        raw(tap.bootstrap_servers) as client,
+    ):
+        broker.create_topic("large", 2)
+        value = bytes(55 << 20)
+        for partition in (0, 1):
+            response = client.ask(produce("large", partition, value), 9)
+            assert response.responses[0].partition_responses[0].error_code == 0
+        topic_id = broker.call(lambda node: node.topics.get("large").topic_id)  # type: ignore[union-attr]
+        parts = [FetchRequest.FetchPartition(partition=each, partition_max_bytes=1 << 30) for each in (0, 1)]
+        topic = FetchRequest.FetchTopic(topic="large", topic_id=topic_id, partitions=parts)
+        request = FetchRequest(max_wait_ms=1000, min_bytes=1, max_bytes=1 << 30, topics=[topic], session_epoch=-1)
+        received = fetched(client, request, version)
+        assert [len(each.records or b"") > len(value) for each in received.responses[0].partitions] == [True, True]
+        assert client.ask(MetadataRequest(topics=None), 12).topics[0].name == "large"
+        if keep_requests:
+            assert [(each.api, each.response is None) for each in tap.requests][-2:] == [
+                ("Fetch", True), ("Metadata", False)
+            ]  # fmt: skip
+
+
+def fetched(client: RawClient, request: FetchRequest, version: int) -> Any:
+    """Return the response to a request, which may be larger than those of other clients."""
+    frame, _ = write_request(request, version=version, correlation_id=1, client_id="raw")
+    client.sock.sendall(frame)
+    size = int.from_bytes(client.sock.recv(4, socket.MSG_WAITALL), "big")
+    assert size > 100 << 20
+    received = bytearray(size + 4)
+    received[:4] = size.to_bytes(4, "big")
+    at = 4
+    while at < len(received):
+        at += client.sock.recv_into(memoryview(received)[at:])
+    _, body = response_codec(1, version).decode(bytes(received), True, True, False)
+    return body

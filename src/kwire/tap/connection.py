@@ -4,6 +4,8 @@ Bytes are passed on as they arrive. A frame is held only if somebody has to read
 log, a recording that must not contain secrets, or a response with addresses. Responses keep the order of the requests,
 and so do the requests that the cluster sees: while faults apply to one, the next ones wait.
 
+A Fetch response that is too large to be held is passed on without the addresses in it, unless a fault applies to it.
+
 Memory of a connection: one frame in each direction that is held, within a limit for all connections (see memory), and
 what the operating system has not taken, after which the other side is not read from: a client that does not read stops
 the node that sends to it.
@@ -32,6 +34,7 @@ from kwire.protocol.frames import LENGTH_BYTES, MAX_FRAME_BYTES
 from kwire.protocol.requests import read_correlation_id, write_response
 from kwire.protocol.versions import API_VERSIONS, UNSUPPORTED_VERSION, describe
 from kwire.tap.addresses import carriers
+from kwire.tap.fetch_stream import FIRST_WITH_ADDRESSES, FetchStream
 from kwire.tap.frames import FrameSplitter, Way
 from kwire.tap.memory import HeldFrame
 from kwire.tap.reading import Reading
@@ -106,6 +109,7 @@ class TapConnection:
         self._takes_tokens = self._keeps_token = False
         self._work: asyncio.Task[None] | None = None  # a request with faults
         self._slow: SlowBytes | None = None
+        self._stream: FetchStream | None = None  # a response with addresses that is passed
         self._connecting: asyncio.Task[None] | None = None
         self.is_open = True
         self.peer = Peer(connection_id="", host="", port=0, listener="")
@@ -414,7 +418,14 @@ class TapConnection:
         is_read = pending.waiter is not None or pending.reading is not None
         hides = self.track is not None and self.track.hides_response(head.api_key)
         if is_read or hides or (head.is_known and changes(head.api_key, head.version)):
-            return Way.KEEP
+            is_large = size > LENGTH_BYTES + MAX_FRAME_BYTES
+            if hides or not is_large or head.api_key != FETCH or pending.waiter is not None:
+                return Way.KEEP
+            self.shared.topics.forget_sessions()  # whose partitions the response would have confirmed
+            if pending.reading is not None:
+                pending.reading.log(None)
+            if head.version >= FIRST_WITH_ADDRESSES:
+                self._stream = FetchStream(size)
         self._pending.popleft()
         return Way.PASS
 
@@ -444,6 +455,10 @@ class TapConnection:
         return self._work is not None and pending is self._pending[-1]
 
     def _pass_response(self, data: bytes | memoryview) -> None:
+        if self._stream is not None:
+            data = self._stream.feed(data)
+            if self._stream.is_complete:
+                self._stream = None
         self._send(data)
 
     def _send(self, data: bytes | memoryview) -> None:
