@@ -22,6 +22,10 @@ from tools import kafka
 from kwire import messages as m
 from kwire.broker import Broker
 from kwire.identifiers import render_uuid
+from kwire.internal_topics.coordinator_records import decode_share_state
+from kwire.internal_topics.names import SHARE_STATE_TOPIC
+from kwire.log.reading.log_directory import LogDirectory
+from kwire.log.topics.history import read_history
 from kwire.messages.base import ZERO_UUID, Message
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
@@ -402,3 +406,71 @@ def test_a_directory_is_taken_over_and_taken_back(tmp_path: Path) -> None:
         last = Member(client, "g", "t", topic_id)
         assert last.heartbeat(0).error_code == 0
         assert acquired(last.fetch()) == [(3, 3, 3)]
+
+
+PRUNING: dict[str, str | int] = {
+    "share.coordinator.state.topic.num.partitions": 1,
+    "share.coordinator.snapshot.update.records.per.snapshot": 2,
+    "share.coordinator.state.topic.prune.interval.ms": 500,
+    "share.coordinator.cold.partition.snapshot.interval.ms": 4000,
+}
+
+
+def kept_states(broker: Any, directory: Path) -> tuple[int, list[tuple[str, str]]]:
+    """Write states of three groups, wait until they have been snapshotted; return what is kept of the topic.
+
+    The first offset, and kinds and groups of the records from there on; those of one time are sorted.
+    """
+    with RawClient(broker) as client:
+        topic_id = create(client, "t")
+        while client.ask(find(f"a:{render_uuid(topic_id)}:0"), 6).coordinators[0].error_code:
+            time.sleep(0.1)
+
+        def state(group: str, count: int) -> None:
+            begin, write = m.InitializeShareGroupStateRequest, m.WriteShareGroupStateRequest
+            first = begin.PartitionData(partition=0, state_epoch=1, start_offset=0)
+            topics = [begin.InitializeStateData(topic_id=topic_id, partitions=[first])]
+            until(lambda: not code_of(client.ask(begin(group_id=group, topics=topics), 0)))
+            for offset in range(count):
+                ended = write.StateBatch(first_offset=offset, last_offset=offset, delivery_state=2, delivery_count=1)
+                changed = write.PartitionData(
+                    partition=0, leader_epoch=0, state_epoch=1, start_offset=offset, state_batches=[ended]
+                )
+                data = write.WriteStateData(topic_id=topic_id, partitions=[changed])
+                assert code_of(client.ask(write(group_id=group, topics=[data]), 1)) == 0
+
+        state("a", 0)
+        state("b", 7)
+        state("c", 1)
+        gone = m.DeleteShareGroupStateRequest
+        part = gone.PartitionData(partition=0)
+        topics = [gone.DeleteStateData(topic_id=topic_id, partitions=[part])]
+        assert code_of(client.ask(gone(group_id="b", topics=topics), 0)) == 0
+
+        def log() -> Any:
+            return LogDirectory(directory / "data")[SHARE_STATE_TOPIC, 0]
+
+        until(lambda: log().log_end_offset >= 13)
+        time.sleep(2)  # another snapshot of the same states would be a fault
+    broker.stop()
+    kept = log()
+    records = [
+        (record.kind, record.key.group_id)
+        for record in read_history(kept, decode_share_state, start_offset=kept.log_start_offset)
+    ]
+    return kept.log_start_offset, sorted(records)
+
+
+def code_of(response: Any) -> int:
+    """Return the error code of the only partition in a response for states."""
+    return int(response.results[0].partitions[0].error_code)
+
+
+def test_old_states_are_deleted_as_by_kafka(tmp_path: Path) -> None:
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    with kafka.KafkaBroker(theirs, version=RELEASE, heap="384m", **{**KAFKA, **PRUNING}) as real:
+        expected = kept_states(real, theirs)
+    given = {name.replace(".", "_"): value for name, value in {**KAFKA, **PRUNING}.items()}
+    with Broker(ours / "data", **given) as broker:  # type: ignore[arg-type]
+        assert kept_states(broker, ours) == expected
+    assert expected == (12, [("ShareSnapshot", "a"), ("ShareSnapshot", "c")])

@@ -304,6 +304,18 @@ def test_states_that_others_wrote_are_checked(
     assert acquired(response) == expected
 
 
+def test_a_state_with_a_reversed_range_is_refused(client: RawClient) -> None:
+    """Kafka 4.4.0 stores it, and fails every later write of the share partition."""
+    member = started(client)
+    cls = m.WriteShareGroupStateRequest
+    for first, code in ((4, ErrorCode.INVALID_REQUEST), (3, ErrorCode.NONE)):
+        batch = cls.StateBatch(first_offset=first, last_offset=3, delivery_state=2, delivery_count=1)
+        part = cls.PartitionData(partition=0, state_epoch=9, leader_epoch=0, start_offset=0, state_batches=[batch])
+        request = cls(group_id="g", topics=[cls.WriteStateData(topic_id=member.topic_id, partitions=[part])])
+        assert client.ask(request, 1).results[0].partitions[0].error_code == code
+    assert acquired(member.fetch()) == [(0, 2, 1), (4, 4, 1)]
+
+
 def test_the_feature_disables_share_groups(tmp_path: Path) -> None:
     with Broker(tmp_path, share_version=0) as broker, RawClient(broker) as client:
         assert Member(client, "g", "t", UUID(int=1)).heartbeat().error_code == ErrorCode.UNSUPPORTED_VERSION

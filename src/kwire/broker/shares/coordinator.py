@@ -190,6 +190,9 @@ class ShareCoordinator:
         self._check_partition(key.partition)
         check_epoch(leader_epoch, "leader")
         check_epoch(state_epoch, "state")
+        if any(each.first_offset > each.last_offset for each in ranges):
+            # Kafka 4.4.0 stores one, and fails every later write of the share partition (PersisterStateBatchCombiner)
+            raise refusal(ErrorCode.INVALID_REQUEST, "The first offset of a state batch is above its last offset.")
         stored = self._stored(key, "Write")
         self._check_leader_epoch(key, leader_epoch)
         self._check_state_epoch(key, state_epoch)
