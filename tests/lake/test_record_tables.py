@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,6 +46,7 @@ from tests.lake.mixed_values import (
     value_of,
 )
 from tests.lake.tables import Tables
+from tests.lake.test_commits import clean_log
 from tests.lake.test_dead_letters import PROGRAM
 from tests.sampling import mostly_slow
 from tests.waiting import HANG_S
@@ -439,11 +441,71 @@ class Killed(BaseException):
     """The end of a process."""
 
 
+def drop(tables: Tables, name: str) -> None:
+    """Drop a table, as another program does."""
+    if tables.format == "delta":
+        shutil.rmtree(tables.folder / name)
+    else:
+        table: Any = tables.open(name)
+        table.refresh()
+        table.table.catalog.drop_table(f"sales.{name}")
+
+
+def go_back(tables: Tables, name: str, draw: random.Random) -> None:
+    """Drop a table, or restore one of its versions, as another program does."""
+    table: Any = tables.open(name)
+    table.refresh()
+    if not table.exists or (tables.format == "delta" and not table.table.version()):
+        return
+    if draw.random() < 0.3:
+        drop(tables, name)
+    elif tables.format == "delta":
+        table.table.restore(draw.randint(0, table.table.version() - 1))
+    elif table.table.snapshots():
+        table.table.manage_snapshots().set_current_snapshot(draw.choice(table.table.snapshots()).snapshot_id).commit()
+
+
+@pytest.mark.parametrize("is_dropped", [False, True])
+def test_a_table_that_was_dropped_or_restored_gets_its_rows_again(
+    tables: Tables, tmp_path: Path, caplog: pytest.LogCaptureFixture, *, is_dropped: bool
+) -> None:
+    """The other tables get none of theirs twice; a Delta table also after a clean-up of the logs."""
+    registry = mixed_registry(tmp_path / "schemas")
+    records = record_tables(tables, registry)
+    kinds: list[str] = []
+    for new in ([CREATED, PAID], [PAID, CREATED], [CREATED], [PAID, PAID]):
+        values = [value_of(registry, each, len(kinds) + n) for n, each in enumerate(new)]
+        source = write_values(tmp_path / "logs", values, first=len(kinds))
+        kinds += new
+        append(tables, source, records)
+    if is_dropped:
+        drop(tables, name_of(CREATED))
+    else:
+        table: Any = tables.open(name_of(CREATED))
+        table.refresh()
+        if tables.format == "delta":
+            table.table.restore(1)
+        else:
+            table.table.manage_snapshots().set_current_snapshot(table.table.snapshots()[0].snapshot_id).commit()
+    if tables.format == "delta":
+        clean_log(str(tables.folder / "events"))
+    assert offsets(tables, PAID) == [1, 2, 5, 6]
+    append(tables, source, records)
+    assert {kind: offsets(tables, kind) for kind in set(kinds)} == expected(kinds)
+    assert f"{name_of(CREATED)} is not as its index knows it" in caplog.text
+    caplog.clear()
+    append(tables, source, records)
+    assert "is not as its index knows it" not in caplog.text
+
+
 @pytest.mark.parametrize("seed", mostly_slow(list(range(SCHEDULES))))
 def test_random_schedules_have_each_record_once(
     tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """The log grows, types appear, and runs are killed before or after any commit, or do not get its response."""
+    """The log grows, types appear, and runs are killed before or after any commit, or do not get its response.
+
+    Other programs drop tables, or restore their earlier versions.
+    """
     draw = random.Random(seed)
     registry = mixed_registry(tmp_path / "schemas")
     records = record_tables(tables, registry)
@@ -482,6 +544,8 @@ def test_random_schedules_have_each_record_once(
                 left[0] = draw.randint(1, 4)
                 with suppress(Killed):
                     append(tables, source, records)
+        if draw.random() < 0.4:
+            go_back(tables, name_of(draw.choice(kinds)), draw)
     when = ""
     append(tables, source, records)
     assert {kind: offsets(tables, kind) for kind in set(kinds)} == expected(kinds)

@@ -173,6 +173,9 @@ def append_logs(
     schema = rows.table_schema(has_dead_letters=dead_letters is not None)
     appender = _Appender(table, target, schema, rows, limit)
     waiting, warned = list[_New](), set[str]()
+    if rows.records is not None:
+        table.refresh()
+        rows.records.recover(table)
     for log in logs:
         try:
             if not waiting:

@@ -62,6 +62,8 @@ def planned_tables(
 
     counts, splitter = Counter[str](), RecordSplitter(records.types.registry)
     subjects = dict[str, str]()
+    table.refresh()
+    records.warn_of_lost(table)
     for log, each in planned_offsets(table, logs, rows, fill=fill):
         if each.start_offset == each.end_offset:
             continue

@@ -10,11 +10,16 @@
 Each table has the micro-batch's mark and the offsets of its commits. If the driver is killed between two of them, the
 index lacks the offsets, so they are read again, and tables that have them already skip them.
 
+Each commit of a type's table has a random number, and the one that the index knew before it. The index knows the last
+number of each table. A table that has neither was dropped, or has gone to another version: the index then gives up the
+offsets that this table lacks, and they are read again.
+
 Each of these tables has the property kwire.record, the name of its type. Other tables of that name are not written to.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +38,7 @@ from kwire.lake.dead_letters import (
     unwrapped_schema,
 )
 from kwire.lake.metrics import CommitCounts
-from kwire.lake.offset_ranges import union
+from kwire.lake.offset_ranges import Spans, subtract, union
 from kwire.lake.record_files import RecordFiles, RecordPlan, RecordWriter
 from kwire.lake.state import Change, Mark, TableState
 from kwire.lake.table import INDEX, RECORD, LakeTable, Layout
@@ -49,6 +54,9 @@ __all__ = ["RecordPlans", "RecordTables", "suffix_of"]
 
 MAX_TABLES = 100
 MAX_SUFFIX = 180  # characters; with a table's name below what file systems and catalogs take
+
+logger = logging.getLogger("kwire.lake")
+
 WORD = re.compile(r"[0-9A-Za-z]")
 ESCAPED = re.compile(r"_x[0-9A-F]{4,6}(?![0-9A-Za-z])")  # or what would be one, with the next character escaped
 
@@ -208,16 +216,52 @@ class RecordTables:
         dead = None if dead_letters is None else prepare_dead_letters(dead_letters, plan)
         subjects = read_index(index)
         self.check(subjects)
-        return RecordPlans(
-            tables=self,
-            plan=plan,
-            state=state,
-            dead=dead,
-            schema=schema,
-            records={
-                record: self.prepare_record(record, subject, schema, dead) for record, subject in subjects.items()
-            },
-        )
+        records = {record: self.prepare_record(record, subject, schema, dead) for record, subject in subjects.items()}
+        state = self._give_up(index, state, {record: each.state for record, each in records.items()}, plan)
+        return RecordPlans(tables=self, plan=plan, state=state, dead=dead, schema=schema, records=records)
+
+    def recover(self, index: LakeTable) -> None:
+        """Give up the offsets of an index, as of its last refresh, whose rows a table of a type lacks.
+
+        For who reads the offsets of the index before prepare(). Raises TableError.
+        """
+        if index.properties.get(RECORD) == INDEX:  # prepare() refuses others
+            self._give_up(index, index.state(), self._states(index), index.plan())
+
+    def warn_of_lost(self, index: LakeTable) -> None:
+        """Warn of tables that recover() would find. Raises TableError."""
+        if index.properties.get(RECORD) == INDEX:
+            self._others(index.state(), self._states(index))
+
+    def _states(self, index: LakeTable) -> dict[str, TableState]:
+        states = {}
+        for record in read_index(index):
+            with self.open(self.table_of(record)) as table:
+                table.refresh()
+                states[record] = table.state()
+        return states
+
+    def _others(self, state: TableState, states: Mapping[str, TableState]) -> tuple[Spans, dict[str, int]]:
+        """Return what lost_offsets() finds, with a warning for each table."""
+        lost, others = lost_offsets(state, states)
+        for record in others:
+            logger.warning(
+                "table %s is not as its index knows it: it was dropped, or has gone back to an earlier version. The "
+                "index gives up the offsets that it lacks; 'kwire lake append --fill' appends their rows",
+                self.table_of(record),
+            )
+        return lost, others
+
+    def _give_up(
+        self, index: LakeTable, state: TableState, states: Mapping[str, TableState], plan: FilePlan
+    ) -> TableState:
+        """Commit what lost_offsets() finds to an index; return its state then."""
+        lost, others = self._others(state, states)
+        if not others:
+            return state
+        index.commit([], Change(id=uuid.uuid4().hex, lost=lost, records=others, same_rows=True), plan)
+        index.refresh_known()
+        return index.state()
 
     def prepare_record(self, record: str, subject: str, schema: pa.Schema, dead: LetterPlan | None) -> RecordPlan:
         """Create the table of a record type, or add new columns.
@@ -263,13 +307,15 @@ class RecordTables:
         except TableError:
             self.discard(written, plans)
             raise
-        for plan, tasks in by_record.values():
-            self._commit_record(plan, tasks, change, plans.state, dead_letters, index.counts)
+        counts = {
+            plan.record: self._commit_record(plan, tasks, change, plans.state, dead_letters, index.counts)
+            for plan, tasks in by_record.values()
+        }
         if dead_letters is not None and plans.dead is not None:
             dead = [file for each in written for file in each.index.dead]
             commit_dead_letters(dead_letters, dead, change, plans.state, plans.dead)
         rows = write_files(self._index_rows(new), plans.plan)
-        return index.commit(rows.files, change, plans.plan)
+        return index.commit(rows.files, replace(change, records=counts), plans.plan)
 
     def _commit_record(
         self,
@@ -279,19 +325,22 @@ class RecordTables:
         index: TableState,
         dead_letters: DeadLetterTarget | None,
         counts: CommitCounts,
-    ) -> None:
+    ) -> int:
+        """Commit to the table of a type; return the number of its last commit then."""
         files = [file for each in tasks for file in each.files]
         if not files and not any(each.dead_rows for each in tasks):
-            return
+            return plan.state.records.get(plan.record, 0)
         # it has all rows of its type that the index has offsets of, also if it was created later
         spans = {key: union(index.spans.get(key, ()), ranges) for key, ranges in change.spans.items()}
+        id = uuid.uuid4()
         own = replace(
             change,
-            id=uuid.uuid4().hex,
+            id=id.hex,
             mark=plan.mark(change.mark),
             spans=spans,
             known=plan.state.spans,
             is_exact=True,
+            records={plan.record: id.int >> 66, INDEX: index.records.get(plan.record, 0)},  # 62 bits, for Delta Lake
         )
         with self.open(plan.plan.table) as table:
             if dead_letters is not None and plan.dead is not None:
@@ -299,6 +348,8 @@ class RecordTables:
                 commit_dead_letters(dead_letters, dead, replace(own, mark=change.mark), plan.state, plan.dead)
             table.commit(files, own, plan.plan)
             counts.add(table.counts)
+            table.refresh()
+            return table.state().records.get(plan.record, 0)
 
     def _index_rows(self, new: Sequence[RecordPlan]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
@@ -337,6 +388,24 @@ def check_rows(schema: pa.Schema) -> None:
             f"tables by record type: column 'value' is of type {kind}; it must be binary, since values are decoded "
             "when they are written: remove value.registry of the source, or its from_registry"
         )
+
+
+def lost_offsets(index: TableState, states: Mapping[str, TableState]) -> tuple[Spans, dict[str, int]]:
+    """Return the offsets of an index that tables lack, and the numbers of the last commits of these tables, by type.
+
+    states: of the tables by type. One that is not as the index knows it lacks what it has no offsets of: those before
+    its last commit were complete.
+    """
+    other = {}
+    for record, state in states.items():
+        last = state.records.get(record, 0)
+        if index.records.get(record, 0) not in (0, last, state.records.get(INDEX, 0)):
+            other[record] = last
+    lost = {
+        key: union(*(subtract(ranges, states[record].spans.get(key, ())) for record in other))
+        for key, ranges in index.spans.items()
+    }
+    return {key: ranges for key, ranges in lost.items() if ranges}, other
 
 
 def read_index(index: LakeTable) -> dict[str, str]:

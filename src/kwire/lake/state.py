@@ -19,13 +19,17 @@ from dataclasses import dataclass, field, replace
 from kwire.errors import TableError
 from kwire.identifiers import TopicPartition
 from kwire.lake.live_files import LiveFile
-from kwire.lake.offset_ranges import Spans, holes_of, parse_spans, render_spans, union
+from kwire.lake.offset_ranges import Spans, holes_of, parse_spans, render_spans, subtract, union
 
-__all__ = ["MAX_HOLES", "WRITE_AGAIN", "Change", "Mark", "TableState"]
+__all__ = ["MAX_HOLES", "OLD_CHECKPOINT", "WRITE_AGAIN", "Change", "Mark", "TableState"]
 
 MAX_QUERIES = 10_000  # of a table's state; the oldest are forgotten
 MAX_HOLES = 100  # of a partition
 WRITE_AGAIN = "rows of a hole would replace later ones by key; write the table again into a new one"
+OLD_CHECKPOINT = (
+    "the checkpoint is older than the table; restore a newer checkpoint, or start with a new one at the table's "
+    "offsets, which 'kwire lake offsets --format spark' prints for option startingOffsets"
+)
 NO_QUERY = ""  # the writer of offsets that no query has committed
 
 
@@ -50,10 +54,7 @@ class Mark:
             return False
         if last > self.batch and self.is_strict:
             raise TableError(
-                f"batch {self.batch} precedes batch {last}, which this query has committed: the checkpoint is older "
-                "than the table; restore a newer checkpoint, or start with a new one at the table's offsets, which "
-                "'kwire lake offsets --format spark' prints for option startingOffsets",
-                table,
+                f"batch {self.batch} precedes batch {last}, which this query has committed: {OLD_CHECKPOINT}", table
             )
         return True
 
@@ -69,7 +70,7 @@ class Change:
     known. merge_key, order_by: as of TableState, None and () for a commit without rows; set by LakeTable.commit.
     is_exact: offsets between those of `spans` are not complete, also if the query has committed before. removed: files
     that the new ones replace; one that another writer has changed meanwhile is an error. same_rows: the new ones have
-    the same rows.
+    the same rows. lost: offsets that the table has no more. records: as of TableState, those that change.
     """
 
     id: str
@@ -84,6 +85,8 @@ class Change:
     is_exact: bool = False
     removed: Sequence[LiveFile] = ()
     same_rows: bool = False
+    lost: Spans = field(default_factory=dict)
+    records: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +97,8 @@ class TableState:
     offset, NO_QUERY for others. rolled_back: queries whose later batches the table had and has no more, until they
     commit again. merge_key: columns that rows were merged by, () if rows were appended, None before the first row of
     kwire. order_by: columns that order the rows of a key, () if offsets do.
-    topic_ids: of the topics that the offsets are of, as Kafka's tools print them, where a log had one.
+    topic_ids: of the topics that the offsets are of, as Kafka's tools print them, where a log had one. records: of
+    tables by record type, numbers of their last commits, by type; see kwire.lake.record_tables.
     """
 
     spans: Spans = field(default_factory=dict)
@@ -104,6 +108,7 @@ class TableState:
     merge_key: tuple[str, ...] | None = None
     order_by: tuple[str, ...] = ()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    records: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def holes(self) -> Spans:
@@ -141,15 +146,22 @@ class TableState:
             spans[key] = union(before, ranges)
             if not before or spans[key][-1][1] > before[-1][1]:
                 writers[key] = query
+        for key, ranges in change.lost.items():
+            spans[key] = subtract(spans.get(key, ()), ranges)
+        spans = {key: ranges for key, ranges in spans.items() if ranges}
+        rolled_back = self.rolled_back - {query}
+        if change.lost:  # an engine may repeat the batches that had them
+            rolled_back, batches = rolled_back | batches.keys(), {}
         keeps_key = change.merge_key is None and not change.overwrite
         return TableState(
             spans=spans,
             batches=dict(list(batches.items())[-MAX_QUERIES:]),
-            writers=writers,
-            rolled_back=self.rolled_back - {query},
+            writers={key: writer for key, writer in writers.items() if key in spans},
+            rolled_back=rolled_back,
             topic_ids={**({} if change.overwrite else self.topic_ids), **change.topic_ids},
             merge_key=self.merge_key if keeps_key else change.merge_key,
             order_by=self.order_by if keeps_key else change.order_by,
+            records={**self.records, **change.records},
         )
 
     def without_later(self, later: Mapping[str, int]) -> TableState:
@@ -171,6 +183,8 @@ class TableState:
             state["topicIds"] = dict(self.topic_ids)
         if self.rolled_back:
             state["rolledBack"] = sorted(self.rolled_back)
+        if self.records:
+            state["records"] = dict(self.records)
         return json.dumps(state, separators=(",", ":"))
 
     @classmethod
@@ -196,6 +210,7 @@ class TableState:
                 merge_key=None if merge_key is None else tuple(str(name) for name in merge_key),
                 order_by=tuple(str(name) for name in document.get("orderBy", ())),
                 topic_ids=topic_ids,
+                records={str(record): int(number) for record, number in document.get("records", {}).items()},
             )
         except (ValueError, KeyError, TypeError, AttributeError):
             raise TableError(f"kwire.state cannot be read: {text[:100]!r}", table) from None

@@ -14,13 +14,15 @@ import pytest
 from tests.lake.avro_values import write_values
 from tests.lake.mixed_values import CREATED, MOVED, PAID, TYPES, mixed_registry, value_of
 from tests.lake.tables import Tables
-from tests.lake.test_record_tables import KEY, Killed, expected, name_of, offsets
+from tests.lake.test_record_tables import KEY, Killed, drop, expected, name_of, offsets, record_tables
 from tests.sampling import mostly_slow
 
 import kwire
 import kwire.spark
 from kwire.broker import Broker
 from kwire.errors import OptionError, TableError
+from kwire.lake import Layout, RowOptions, append_logs
+from kwire.log import LogDirectory
 
 pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("pyiceberg")
@@ -135,6 +137,33 @@ def test_a_new_query_continues_where_a_killed_one_stopped(tables: Tables, tmp_pa
     assert {kind: offsets(tables, kind) for kind in set(kinds)} == expected(kinds)
     with pytest.raises(TableError, match="the rows have offsets 2 to 5 of avro-0, and the table has 0 to 5 already"):
         LakeWriter(parsed, rows.schema, overwrite=False).write(iter([rows]))
+
+
+def test_a_stream_warns_of_rows_that_a_table_has_lost(
+    tables: Tables, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The checkpoint is behind them, so they are a hole of the index until they are appended."""
+    registry = mixed_registry(tmp_path / "schemas")
+    kinds = [CREATED, PAID, CREATED, PAID, PAID, CREATED, PAID, CREATED]
+    values = [value_of(registry, kind, n) for n, kind in enumerate(kinds)]
+    for batch in range(3):
+        write_batch(tables, batch, rows_of(values[2 * batch : 2 * batch + 2], 2 * batch))
+    drop(tables, name_of(CREATED))
+    write_batch(tables, 3, rows_of(values[6:], 6))
+    assert "it was dropped, or has gone back" in caplog.text
+    index = tables.open("events")
+    index.refresh()
+    assert index.state().spans == {KEY: ((6, 8),)}
+    assert offsets(tables, CREATED) == [7]
+    write_batch(tables, 3, rows_of(values[6:], 6))  # Spark runs a batch again whose commit it does not know
+    assert offsets(tables, CREATED) == [7]
+    drop(tables, name_of(CREATED))
+    write_batch(tables, 3, rows_of(values[6:], 6))
+    source = write_values(tmp_path / "logs", values)
+    records = record_tables(tables, registry)
+    logs = [LogDirectory(source)[KEY]]
+    list(append_logs(tables.open("events"), logs, layout=Layout(), rows=RowOptions(records=records), fill=True))
+    assert {kind: offsets(tables, kind) for kind in set(kinds)} == expected(kinds)
 
 
 def test_dead_letters_and_failed_tasks(tables: Tables, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
               appId: kwire/merge-key/["COLUMN", ...], version: 1 while the rows are merged by these columns, [] for
               rows that were appended
               appId: kwire/topic-id/TOPIC/ID, version: 1 while the offsets are those of this topic id
+              appId: kwire/record/TYPE, version: the number of the last commit of the table of this record type
     commitInfo  kwire.commit-id, kwire.offsets, kwire.state
 
 The state of a table is that of its rows. RESTORE brings rows of an earlier version back and leaves the transaction
@@ -52,6 +53,7 @@ __all__ = ["DeltaLakeTable"]
 STATE, COMMIT_ID, OFFSETS = "kwire.state", "kwire.commit-id", "kwire.offsets"
 DELETED = "__kwire_deleted"
 MERGE_KEY = "kwire/merge-key/"
+RECORD_COMMIT = "kwire/record/"
 TOPIC_ID = re.compile(r"kwire/topic-id/([^/]+)/([\w-]{22})")
 RECENT = 100  # commits to look for one in
 # What writers of these tables have to do, and kwire does not. Source: Delta protocol, "Table Features".
@@ -274,7 +276,8 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
             names = transaction_ids(file_system(self.uri, self.storage))
         merge_keys = {name for name in names if name.startswith(f"{MERGE_KEY}[")}
         of_topics = [match for name in names if (match := TOPIC_ID.fullmatch(name))]
-        names -= merge_keys | {match[0] for match in of_topics}
+        of_records = {name for name in names if name.startswith(RECORD_COMMIT)}
+        names -= merge_keys | of_records | {match[0] for match in of_topics}
         merge_key = next((name for name in merge_keys if table.transaction_version(name)), None)
         merging = [] if merge_key is None else json.loads(merge_key.removeprefix(MERGE_KEY))
         keys = {name: _partition_of(name) for name in sorted(names)}
@@ -287,6 +290,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
             merge_key=None if merge_key is None else tuple(each for each in merging if isinstance(each, str)),
             order_by=tuple(name for each in merging if isinstance(each, dict) for name in each["orderBy"]),
             topic_ids={match[1]: match[2] for match in of_topics if table.transaction_version(match[0])},
+            records={name.removeprefix(RECORD_COMMIT): table.transaction_version(name) or 0 for name in of_records},
         )
 
     def last_batch(self, query: str) -> int | None:
@@ -418,7 +422,10 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         for topic, topic_id in recorded.topic_ids.items() ^ state.topic_ids.items():
             version = int(state.topic_ids.get(topic) == topic_id)
             marks.append(Transaction(f"kwire/topic-id/{topic}/{topic_id}", version))
+        for record in {record for record, _ in recorded.records.items() ^ state.records.items()}:
+            marks.append(Transaction(f"{RECORD_COMMIT}{record}", state.records.get(record, 0)))
         queries = {query for query, _ in recorded.batches.items() ^ state.batches.items()}
+        queries |= state.rolled_back - recorded.rolled_back
         for query in queries if change.mark is None else queries | {change.mark.query}:
             if query in state.rolled_back:
                 marks.append(Transaction(query, -1))

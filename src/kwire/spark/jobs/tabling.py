@@ -243,6 +243,8 @@ def table(
                 records=records,
             )
             lake.refresh()
+            if records is not None:
+                records.recover(lake)
             group_bytes, planned = _plan(lake, chosen, rows, fill=fill, is_cluster=cluster is not None)
             topic_ids = topic_ids_of(chosen.values(), lake.name)
         job = TableJob(
