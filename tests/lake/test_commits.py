@@ -6,6 +6,7 @@ import os
 import threading
 import time
 import uuid
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,6 +55,19 @@ def test_a_checkpoint_that_is_older_than_the_table_is_an_error(tables: Tables) -
         write(table, kafka_rows(1, 2), mark=Mark(query="q", batch=1))
     assert not write(table, kafka_rows(1, 2), mark=Mark(query="q", batch=1, is_strict=False))
     assert offsets(tables.read()) == [0, 1, 2]
+
+
+def test_a_batch_that_was_planned_again_up_to_another_end_is_an_error(tables: Tables) -> None:
+    """The checkpoint was restored from before the batch, and the topic has grown."""
+    mark = Mark(query="query", batch=1)
+    assert write(tables.open(), kafka_rows(0, 4), mark=Mark(query="query", batch=0))
+    assert write(tables.open(), kafka_rows(4, 8), mark=mark)
+    assert not write(tables.open(), kafka_rows(4, 8), mark=mark)
+    message = "batch 1 is in the table, without offsets 8 of orders-0, which it has now: the checkpoint is older"
+    with pytest.raises(TableError, match=message):
+        write(tables.open(), kafka_rows(4, 9), mark=mark)
+    assert sorted(tables.read()["offset"].to_pylist()) == [*range(8)]
+    assert not write(tables.open(), kafka_rows(4, 9), mark=replace(mark, is_strict=False))
 
 
 def test_two_drivers_of_one_query_commit_a_batch_once(tables: Tables) -> None:

@@ -23,8 +23,8 @@ from kwire.lake.arrow_columns import OP
 from kwire.lake.data_files import FilePlan, WrittenFile
 from kwire.lake.live_files import LiveFile
 from kwire.lake.metrics import CommitCounts
-from kwire.lake.offset_ranges import Spans, intersection, subtract
-from kwire.lake.state import MAX_HOLES, WRITE_AGAIN, Change, TableState
+from kwire.lake.offset_ranges import Spans, intersection, subtract, text_of
+from kwire.lake.state import MAX_HOLES, OLD_CHECKPOINT, WRITE_AGAIN, Change, Mark, TableState
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -246,6 +246,7 @@ class LakeTable(ABC):
                 raise self._removed()
             if change.mark is not None and change.mark.is_done(self.last_batch(change.mark.query), self.name):
                 self.discard(files, plan)
+                self._check_repeated(change, change.mark)
                 return False
             self._check(files, change, plan)
             try:
@@ -308,6 +309,22 @@ class LakeTable(ABC):
         except TableError:
             self.discard(files, plan)
             raise
+
+    def _check_repeated(self, change: Change, mark: Mark) -> None:
+        """Raise TableError for rows of a micro-batch that the table has, at offsets that it lacks; warn if not strict.
+
+        An engine repeats a micro-batch with the same offsets. From a checkpoint that is older than the table it plans
+        the batch anew, up to the end that the topic has by then.
+        """
+        spans = self.state().spans
+        for (topic, partition), ranges in change.spans.items():
+            new = subtract(ranges, spans.get((topic, partition), ()))
+            if not new:
+                continue
+            what = f"batch {mark.batch} is in the table, without offsets {text_of(new)} of {topic}-{partition}"
+            if mark.is_strict:
+                raise TableError(f"{what}, which it has now: {OLD_CHECKPOINT}", self.name)
+            logger.warning("table %s: %s; they were not written", self.name, what)
 
     def _check_new_offsets(self, state: TableState, change: Change) -> None:
         """Raise TableError if another writer has committed some of the offsets meanwhile."""

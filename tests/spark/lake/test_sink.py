@@ -100,6 +100,34 @@ def test_a_stream_whose_driver_dies_after_a_commit_writes_each_row_once(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("format", mostly_slow(FORMATS))
+def test_a_checkpoint_of_one_batch_before_the_table_is_an_error(
+    spark: SparkSession, tmp_path: Path, format: str
+) -> None:
+    """The topic has grown since, so the batch is planned up to another end."""
+    tables = Tables(format, tmp_path)
+    with Broker() as broker:
+        servers = broker.bootstrap_servers
+        producer = confluent_kafka.Producer({"bootstrap.servers": servers})
+
+        def produce_and_copy() -> None:
+            for number in range(20):
+                producer.produce("orders", str(number))
+            assert producer.flush(30) == 0
+            copy(spark, servers, tables)
+
+        produce_and_copy()
+        shutil.copytree(tmp_path / "checkpoint", tmp_path / "old")
+        produce_and_copy()
+        shutil.rmtree(tmp_path / "checkpoint")
+        shutil.move(tmp_path / "old", tmp_path / "checkpoint")
+        with pytest.raises(Exception, match="batch 1 is in the table, without offsets 40 to 59 of orders-0"):
+            produce_and_copy()
+    assert sorted(tables.read().column("offset").to_pylist()) == [*range(40)]
+    assert tables.open().find_orphans(0) == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_new_checkpoint_doubles_no_row_and_the_hole_it_leaves_is_filled(
     spark: SparkSession, tmp_path: Path, format: str

@@ -20,6 +20,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from kwire.errors import OptionError, TableError
 from kwire.lake import Change, KnownOffsets, LakeTable, Mark, Spans, TaskFiles, hull_of, unwrapped_schema
+from kwire.lake.arrow_columns import offsets_of
 from kwire.lake.compact import compact_table
 from kwire.lake.metrics import write_metrics
 from kwire.lake.offset_ranges import subtract, text_of
@@ -75,7 +76,8 @@ class _Writing(SentToWorkers):
         warm_up()
         query = None if mark is None else mark.query
         if mark is not None and mark.is_done(self.plan.state.batches.get(mark.query), self.plan.table):
-            return TaskWritten(TaskFiles(), mark)
+            spans = hull_of(offsets_of(each) for each in rows)  # commit() compares them with the table's
+            return TaskWritten(TaskFiles(spans=spans), mark)
         known = {} if self.overwrite else self.plan.state.foreign(query)
         is_merged = bool(self.options.merge_key) and not self.options.order_by
         new = KnownOffsets(known=known, mode=self.options.on_known_offsets, table=self.plan.table, is_merged=is_merged)
