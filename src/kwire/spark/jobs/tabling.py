@@ -243,8 +243,6 @@ def table(
                 records=records,
             )
             lake.refresh()
-            if records is not None:
-                records.recover(lake)
             group_bytes, planned = _plan(lake, chosen, rows, fill=fill, is_cluster=cluster is not None)
             topic_ids = topic_ids_of(chosen.values(), lake.name)
         job = TableJob(
@@ -476,6 +474,8 @@ def _plan(
 
     Returns the size of ranges, up to which small ones share files, too.
     """
+    if rows.records is not None:
+        rows.records.recover(lake)
     warned = set[str]()
     missing = {
         key: missing_offsets(lake, log, rows.isolation, fill=fill, merge_key=rows.merge_key, warned=warned)
