@@ -19,7 +19,7 @@ from collections.abc import Generator, Mapping
 from kwire.client.oauthbearer import initial_response
 from kwire.errors import BrokerError, Malformed
 
-__all__ = ["oauthbearer", "start"]
+__all__ = ["oauthbearer", "parse", "start"]
 
 SASL_AUTHENTICATION_FAILED = 58
 MAX_ITERATIONS = 1_000_000  # a broker cannot keep a client busy for minutes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -10,14 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tools.conformance import CREDENTIALS
 
 from kwire.broker import Broker
 from kwire.client import Client
 from kwire.client.settings import ClientSettings
 from kwire.conformance import Report, Verdict
-from kwire.conformance.broker import BrokerCheck, Session, all_checks, read_baseline, run_checks
+from kwire.conformance.broker import BrokerCheck, Session, all_checks, bench, read_baseline, run_checks
 from kwire.conformance.broker.connection import Deadlines
-from tests.conformance.broker.test_kwire import session_of
+from kwire.messages import registry
+from tests.conformance.broker.lying_proxy import LIES, LyingProxy
+from tests.conformance.broker.test_kwire import secured, session_of
 
 IDS = ("FRAME-001", "FRAME-006", "VERSION-001", "METADATA-004", "PRODUCE-001", "FETCH-001", "GROUP-001", "TXN-001")
 METADATA, JOIN_GROUP, CREATE_TOPICS = 3, 11, 19
@@ -154,3 +158,55 @@ def test_a_broker_that_is_silent_for_one_api_only_is_waited_for_less() -> None:
     assert deadlines.wait_s(METADATA) == deadlines.wait_s() == 10
     deadlines.count(arrived=True, api_key=JOIN_GROUP)
     assert deadlines.wait_s(JOIN_GROUP) == 10
+
+
+def short_list(connection: socket.socket) -> None:
+    """Respond to everything as to a too new ApiVersions, with a list of 9 APIs that ends early."""
+    while data := connection.recv(1 << 16):
+        connection.sendall(b"\x00\x00\x00\x10" + data[8:12] + b"\x00\x23\x00\x00\x00\x09" + bytes(6))
+
+
+def test_a_short_list_of_apis_is_named(tmp_path: Path) -> None:
+    with server(short_list) as address:
+        result = next(each for each in run(address).results if each.check.id == "VERSION-001")
+    assert result.verdict is Verdict.FAIL
+    assert result.reason.startswith("the response does not have the format of its version: api_keys: array of 9")
+    assert [each.label for each in result.evidence] == ["bytes sent", "bytes received"]
+
+
+SET_UP = ("Topics", "CreateTopics", "Metadata", "ApiVersions", "AlterUserScramCredentials", "CreateAcls")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lie", sorted(LIES))
+def test_a_broker_that_lies_about_what_a_check_is_about(
+    lie: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing but verdicts comes out, and no reason is an exception of Python."""
+    monkeypatch.setattr(bench, "READY_S", 0.3)
+    monkeypatch.setattr(bench, "PATIENCE_S", 0.5)
+    checks = all_checks()[sorted(LIES).index(lie) :: 3 * len(LIES)]
+    with secured(tmp_path) as broker:
+        host, _, port = broker.bootstrap_servers.rpartition(":")
+        with LyingProxy((host, int(port)), lie) as proxy:
+            settings = ClientSettings.parse({"bootstrap.servers": proxy.address, **CREDENTIALS})
+            session = Session([("127.0.0.1", proxy.port)], settings, exchange_s=0.3, settled_s=0.2)
+
+            def lie_about(check: BrokerCheck) -> None:
+                own = [api for api in check.uses if api not in SET_UP] or [api for api in check.uses if api != "Topics"]
+                proxy.about = {registry.get(f"{api}Request").API_KEY or 0 for api in own}
+
+            report = run_checks(session, checks, read_baseline("4.4"), progress=lie_about)
+    assert len(report.results) == len(checks)
+    verdicts = [each for each in report.results if each.verdict is not Verdict.NOT_APPLICABLE]
+    assert sum(each.verdict is Verdict.FAIL for each in verdicts) > 0.5 * len(verdicts)  # those of ranges pass
+    assert [each.reason for each in verdicts if PYTHON.search(each.reason)] == []
+    # Ranges compare what was learned before; a login is made by kwire's client, and keeps no bytes.
+    silent = [each for each in verdicts if each.verdict is Verdict.FAIL and not each.evidence]
+    assert [
+        each.check.id for each in silent if not LOGIN & each.check.uses.keys() and each.check.id[:5] != "RANGE"
+    ] == []
+
+
+LOGIN = {"ApiVersions", "SaslHandshake", "SaslAuthenticate"}
+PYTHON = re.compile(r"[A-Za-z]Error\b|[A-Za-z]Exception\b|StopIteration|unpack|NoneType|list index|struct\.")

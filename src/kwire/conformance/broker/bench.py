@@ -191,6 +191,12 @@ class Session:
         versions = self.served.get(api)
         return versions is not None and (version == -1 or version in versions)
 
+    def versions_of(self, api: str) -> Versions:
+        """Return the versions of an API that the broker lists. Raises ConnectionFailed if it did not list any."""
+        if api not in self.served:
+            raise ConnectionFailed("API versions are unknown", f"{self.address[0]}:{self.address[1]}")
+        return self.served[api]
+
     def remove(self, what: str, bench: Bench) -> None:
         """Undo what Bench.own has noted; what cannot be undone stays noted."""
         with suppress(Exception):  # of a broker that lies, too

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kwire.conformance.report import Evidence
-from kwire.errors import ConnectionFailed, KwireError
+from kwire.errors import ConnectionFailed, KwireError, Truncated
 from kwire.messages import RequestHeader, registry
 from kwire.messages.base import Message
 from kwire.protocol import FrameBuffer, NeedData, Request, read_response, request_codec, write_request
@@ -24,6 +24,7 @@ MAX_FRAME_BYTES = 16 << 20
 MAX_EVIDENCE = 24
 CLIENT_ID = "kwire-conformance"
 FIRST_CORRELATION_ID = 1000
+LENGTH_BYTES = 4
 WITH_SECRETS = (None, "SaslAuthenticateRequest")
 """Messages that may have the password of the given credentials; None for the tokens of SaslHandshake 0."""
 
@@ -161,10 +162,15 @@ class RawConnection:
         self.send(body, version)
         return self.receive(wait_s)
 
-    def receive_frame(self, wait_s: float | None = None) -> bytes:
-        """Return the next frame with its length. Raises Closed, Silent, Malformed for an impossible length."""
+    def receive_frame(self, wait_s: float | None = None, *, at_least: int = 0) -> bytes:
+        """Return the next frame with its length, which is not one of the bytes that it has at least.
+
+        Raises Closed, Silent, Truncated for a shorter frame, Malformed for an impossible length.
+        """
         frame = self._next_frame(wait_s)
         self._keep(Evidence(label="bytes received", data=frame))
+        if len(frame) < LENGTH_BYTES + at_least:
+            raise Truncated(f"frame of {len(frame) - LENGTH_BYTES} bytes, at least {at_least} are needed", len(frame))
         return frame
 
     def _next_frame(self, wait_s: float | None = None, api_key: int | None = None) -> bytes:

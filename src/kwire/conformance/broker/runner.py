@@ -116,7 +116,7 @@ def _run(session: Session, check: BrokerCheck, baseline: Baseline, unknown_versi
     except KwireError as error:
         return result(Verdict.FAIL, str(error), evidence=tuple(bench.evidence))
     except Exception as error:  # a check met a response without what it must have, such as an empty list
-        reason = f"the response lacks what the check needs ({type(error).__name__}: {error})"
+        reason = f"the response lacks what the check needs: {_lacking(error)}"
         return result(Verdict.FAIL, reason, evidence=tuple(bench.evidence))
     finally:
         bench.close()
@@ -128,6 +128,20 @@ def _run(session: Session, check: BrokerCheck, baseline: Baseline, unknown_versi
         observed=observed,
         evidence=evidence,
     )
+
+
+LACKING: tuple[tuple[type[Exception], str], ...] = (
+    (KeyError, "a name that has to be there is missing"),
+    (IndexError, "a list has too few entries"),
+    (AttributeError, "a field is null"),
+    (TypeError, "a field is null"),
+    (ValueError, "a value or a number of entries is another one"),
+)
+
+
+def _lacking(error: Exception) -> str:
+    """Return in words what a check stumbled over."""
+    return next((words for kind, words in LACKING if isinstance(error, kind)), type(error).__name__)
 
 
 def _named(api: str, version: int) -> str:

@@ -162,7 +162,7 @@ def extreme_correlation_ids(bench: Bench) -> Any:
     for number in (0, -1, 2**31 - 1, -(2**31)):
         frame, _ = connection.encode(request("ApiVersions", 0), 0)
         connection.send_bytes(frame[:8] + struct.pack(">i", number) + frame[12:])
-        returned.append(struct.unpack(">i", connection.receive_frame()[4:8])[0])
+        returned.append(struct.unpack(">i", connection.receive_frame(at_least=4)[4:8])[0])
     return {"correlation ids": returned}
 
 

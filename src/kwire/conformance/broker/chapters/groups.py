@@ -97,7 +97,7 @@ def synced(bench: Bench) -> Any:
     """
     member = _member(bench, bench.group())
     body = _sync(bench, member)
-    assignment = bytes(body.assignment).decode()
+    assignment = bytes(body.assignment).decode(errors="replace")
     return {"error": error_name(body.error_code), "assignment": assignment, "heartbeat": _heartbeat(bench, member)}
 
 
@@ -274,7 +274,7 @@ def described(bench: Bench) -> Any:
     return {
         "state": found.group_state,
         "protocol": [found.protocol_type, found.protocol_data],
-        "assignments": [bytes(each.member_assignment).decode() for each in found.members],
+        "assignments": [bytes(each.member_assignment).decode(errors="replace") for each in found.members],
         "listed": listed.get(member.group),
     }
 

@@ -9,6 +9,7 @@ from kwire.conformance.broker.bench import Bench
 from kwire.conformance.broker.chapters.tables import api_versions, code_of, released
 from kwire.conformance.broker.checks import Allowed, BrokerCheck, Chapter, Observe
 from kwire.conformance.broker.requests import error_name, request
+from kwire.messages import ApiVersionsResponse
 
 __all__ = ["chapter"]
 
@@ -46,14 +47,13 @@ def too_new(bench: Bench) -> Any:
     connection = bench.connect()
     frame, _ = connection.encode(request("ApiVersions", 3, **SOFTWARE), 3)
     connection.send_bytes(frame[:6] + struct.pack(">h", 99) + frame[8:])
-    answer = connection.receive_frame()
-    code, count = struct.unpack(">hi", answer[8:14])
-    keys = [struct.unpack(">h", answer[at : at + 2])[0] for at in range(14, 14 + 6 * count, 6)]
+    answer = connection.receive_frame(at_least=4)
+    body = ApiVersionsResponse.decode(answer[8:], version=0)  # raises DecodeError for bytes after it, too
     next_code = connection.ask(request("ApiVersions", 0), 0).error_code
     return {
-        "error": error_name(code),
-        "keys": keys,
-        "bytes after": len(answer) - 14 - 6 * count,
+        "error": error_name(body.error_code),
+        "keys": [each.api_key for each in body.api_keys],
+        "bytes after": 0,
         "same correlation id": answer[4:8] == frame[8:12],
         "next": error_name(next_code),
     }
@@ -128,7 +128,7 @@ def header_of_the_response(bench: Bench) -> Any:
     connection = bench.connect()
     frame, _ = connection.encode(request("ApiVersions", 3, **SOFTWARE), 3)
     connection.send_bytes(frame)
-    answer = connection.receive_frame()
+    answer = connection.receive_frame(at_least=7)
     return {"error": error_name(struct.unpack(">h", answer[8:10])[0]), "keys": answer[10] > 1}
 
 
@@ -153,7 +153,7 @@ def features(bench: Bench) -> Any:
 
 def _range(api: str) -> Observe:
     def observe(bench: Bench) -> Any:
-        versions = bench.session.served[api]
+        versions = bench.session.versions_of(api)
         return {"lowest": versions.lowest, "highest": versions.highest}
 
     return observe
@@ -161,7 +161,7 @@ def _range(api: str) -> Observe:
 
 def _beyond(api: str) -> Observe:
     def observe(bench: Bench) -> Any:
-        version = bench.session.served[api].highest + 1
+        version = bench.session.versions_of(api).highest + 1
         connection = bench.connect()
         frame, _ = connection.encode(request("ApiVersions", 0), 0)
         connection.send_bytes(frame[:4] + struct.pack(">hh", _key(api), version) + frame[8:])
