@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kwire.records import write_batch
-from kwire.storage.header_walk import HeaderWalk
+from kwire.storage.header_walk import HeaderWalk, after_plain_batches
 from kwire.storage.store import REMOTE_WINDOW_BYTES, LocalFile
 from tests.log.writing import NOW, batch, record
 
@@ -91,3 +91,26 @@ def test_a_long_walk_over_a_store_makes_few_requests(
     with RemoteFile(path) as file:
         assert [header.stored_offset for header in HeaderWalk(file)] == list(range(batches))
         assert file.requests == requests
+
+
+def test_plain_batches_end_where_a_walk_has_another_one(tmp_path: Path) -> None:
+    """Each bit of a header may be wrong: what is skipped is what a walk finds plain, and no more."""
+    path = tmp_path / "x.log"
+    *starts, size = written(path, 2)
+    whole = path.read_bytes()
+    for place in (*range(starts[2] * 8, (starts[2] + 27) * 8), None):
+        changed = bytearray(whole)
+        if place is not None:
+            changed[place // 8] ^= 1 << place % 8
+        path.write_bytes(changed)
+        with LocalFile(str(path)) as file:
+            walk = HeaderWalk(file)
+            plain = [each for each in walk if each.magic == 2 and not each.is_transactional]
+            reached = after_plain_batches(file, 0)
+            assert reached == starts[2] or reached == plain[-1].position + plain[-1].size_bytes
+            assert (reached > starts[2]) == (starts[2] in {each.position for each in plain}), place
+            assert after_plain_batches(file, 0, 1) == starts[1]
+    for end in range(starts[-1], size + 1):
+        path.write_bytes(whole[:end])
+        with LocalFile(str(path)) as file:
+            assert after_plain_batches(file, 0) == (size if end == size else starts[-1])

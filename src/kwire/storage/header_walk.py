@@ -7,15 +7,25 @@ in `kwire.records.format.batch_header`; rules R-01 to R-04.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 
 from kwire.errors import CorruptBatch
-from kwire.records.format.batch_header import DEFAULT_HEADER_BYTES, PREFIX_BYTES, BatchHeader, parse_header
+from kwire.records.attributes import TRANSACTIONAL_FLAG
+from kwire.records.format.batch_header import (
+    DEFAULT_HEADER_BYTES,
+    FRAME_BYTES,
+    PREFIX_BYTES,
+    BatchHeader,
+    header_fault,
+    parse_header,
+)
 from kwire.storage.store import REMOTE_WINDOW_BYTES, StoredFile
 
-__all__ = ["HeaderWalk", "header_at", "is_zero_tail"]
+__all__ = ["HeaderWalk", "after_plain_batches", "header_at", "is_zero_tail"]
 
 MOST_WINDOW_BYTES = 8 << 20  # of a store's file
+PLAIN = struct.Struct(">qi4xb4xhi")  # offset, size, magic, attributes, last offset delta
 
 
 class HeaderWalk:
@@ -54,6 +64,24 @@ class HeaderWalk:
                 return
             self.position = position + header.size_bytes
             yield header
+
+
+def after_plain_batches(file: StoredFile, position: int, end_offset: int | None = None) -> int:
+    """Return the position of the first batch that is not plain: magic 2, outside of transactions, below end_offset.
+
+    position: of a batch. A batch with an impossible header, or that the file does not have whole, is not plain either.
+    For local files, where it takes a quarter of the time of a HeaderWalk: each batch is a pread of its own.
+    """
+    size, limit = file.size(), 1 << 63 if end_offset is None else end_offset
+    while len(header := file.pread(position, PLAIN.size)) == PLAIN.size:
+        offset, batch_size, magic, attributes, delta = PLAIN.unpack(header)
+        end = position + FRAME_BYTES + batch_size
+        if magic != 2 or attributes & TRANSACTIONAL_FLAG or not 0 <= offset < limit or end > size:
+            break
+        if delta < 0 or offset + delta >= 1 << 63 or header_fault(batch_size, magic) is not None:
+            break
+        position = end
+    return position
 
 
 def header_at(file: StoredFile, position: int) -> BatchHeader | None:

@@ -19,8 +19,8 @@ from kwire.log.files.segment import Segment
 from kwire.log.files.transaction_index import AbortedTransaction, TransactionIndexEntry
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.format.batch_header import BatchHeader
-from kwire.storage.header_walk import HeaderWalk
-from kwire.storage.store import StoredFile
+from kwire.storage.header_walk import HeaderWalk, after_plain_batches
+from kwire.storage.store import DescriptorFile, StoredFile
 
 MOST_ENTRIES_CHECKED = 100
 
@@ -49,7 +49,10 @@ def walk_transactions(
     data below to_offset is open. Raises CorruptBatch for bytes that are not a header.
     """
     with closing(segment.open()) as file:
-        walk = HeaderWalk(file, segment.start_for(file, from_offset))
+        start = segment.start_for(file, from_offset)
+        if isinstance(file, DescriptorFile):
+            start = after_plain_batches(file, start, to_offset)  # most topics have no transactions
+        walk = HeaderWalk(file, start)
         for header in walk:
             if header.last_offset < from_offset:
                 continue
