@@ -4,17 +4,20 @@
                   from a broker; kcat piped into DuckDB reads the same broker, where kcat is installed
     raw, avro     rows a second of CPU time, of the second query in a process: all bytes of values summed; two of ten
                   Avro fields summed, or all ten counted; beside the log read to Arrow, and the Avro decoder, alone
-    cores         the wall time of the raw query on one core, divided by that on two
-    recent        the newest 0.6 % of a topic: time to the first row, and the share of the topic's bytes that is fetched
+    arrow_clients the same sum over a broker's topic, by kwire and by kafkarrow, where it is installed: its batches in
+                  DuckDB
+    cores         wall time of a command on one core, divided by that on two: raw values of 4 GB, JSON and Avro of 2 GB
+    recent        the newest 0.6 % of a topic of 10 GB: time to the first row, share of the bytes that is fetched
     limit         LIMIT 5 on a full, an idle and an empty topic of a broker: time and Fetch requests
     memory        peaks of queries of raw, JSON and Avro values of 1, 2 and 4 GB
 
-CPU time of the command with its start, unless noted; the best of two runs. KWIRE_BENCH_RECORDS: of the large topic, by
-default 18 million (2.1 GB).
+CPU time of the command with its start, unless noted; the best of two runs. `python -m benchmarks.sql.queries WORD...`
+runs some of them: group_by, rates, arrow_clients, cores, memory, large.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -44,7 +47,7 @@ from kwire.sql.values import registry_columns
 
 JSON_RECORDS, PARTITIONS = 1_500_000, 12
 AVRO_RECORDS = 1_000_000
-LARGE_RECORDS = int(os.environ.get("KWIRE_BENCH_RECORDS", "18000000"))
+LARGE_PARTITIONS, LARGE_PARTITION_RECORDS = 10, 8_640_000  # a gigabyte each
 JSON_DDL = "id BIGINT, status STRING, city STRING, amount DOUBLE"
 SERVE = """
 import sys, threading
@@ -115,9 +118,10 @@ def json_values() -> pa.Array:
     return pa.array(encoded_orders(even_orders(100_000)), pa.binary())
 
 
-def memory_directory(name: str, make: Callable[[], pa.Array], gb: int) -> Path:
+def memory_directory(make: Callable[[], pa.Array], gb: int) -> Path:
     """Return a log directory of `gb` GB, whose partitions are hard links to one of 250 MB. make: values to repeat."""
-    one, root = CACHE / "sql-memory" / name, CACHE / "sql-memory" / f"{name}-{gb}"
+    one = CACHE / "sql-memory" / make.__name__
+    root = one.with_name(f"{make.__name__}-{gb}")
     if not (one / "done").exists():
         shutil.rmtree(one, ignore_errors=True)
         values = make()
@@ -198,8 +202,45 @@ def rates() -> None:
             print(
                 f"sql.avro.{name} {1 / each / 1e6:.2f} M-rows/s-of-CPU {1 / decode / 1e6:.2f} Avro-decoder", flush=True
             )
-    one, two = (sql(directory, query.replace("topic", "bench"), cores=cores) for cores in ("0", None))
-    print(f"sql.cores {one.wall_s / two.wall_s:.2f} times one core's {one.wall_s:.2f} wall-s", flush=True)
+
+
+def arrow_clients() -> None:
+    query = "SELECT count(*), sum(octet_length(value)) FROM topic"
+    directory = log_directory()
+    records = sum(each.log_end_offset for each in kwire.open(directory).values())
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        served = Path(shutil.copytree(directory, Path(folder) / "data", copy_function=os.link))
+        (served / "done").unlink()
+        with serving(served) as servers, kwire.open(f"kafka://{servers}") as logs:
+            topic = logs.topic("bench")
+            mine = cpu_s(lambda: run(topic, query))
+            print(f"sql.arrow_clients.kwire {records / mine / 1e6:.2f} M-rows/s-of-CPU", flush=True)
+            if importlib.util.find_spec("kafkarrow"):
+                theirs = cpu_s(lambda: run(kafkarrow_reader(servers, records), query))
+                print(f"sql.arrow_clients.kafkarrow {records / theirs / 1e6:.2f} M-rows/s-of-CPU", flush=True)
+
+
+def kafkarrow_reader(servers: str, records: int) -> pa.RecordBatchReader:
+    """Return the batches that kafkarrow makes of the topic."""
+    import kafkarrow
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        left = records
+        topics = [kafkarrow.SourceTopic.from_earliest("bench")]
+        manager = kafkarrow.ConsumerManager({"bootstrap.servers": servers, "group.id": "bench"}, topics)
+        while left > 0:
+            batch = manager.poll(timeout_ms=1000)
+            left -= batch.num_rows
+            yield batch
+
+    return pa.RecordBatchReader.from_batches(kafkarrow.MESSAGE_SCHEMA, batches())
+
+
+def cores() -> None:
+    for name, (make, query, options) in QUERIES.items():
+        directory = memory_directory(make, 4 if name == "raw" else 2)
+        one, two = (sql(directory, query, *options, cores=cores) for cores in ("0", None))
+        print(f"sql.cores.{name} {one.wall_s / two.wall_s:.2f} times one core's {one.wall_s:.2f} wall-s", flush=True)
 
 
 def run(topic: TopicDataset, query: str) -> None:
@@ -225,21 +266,24 @@ def every_field() -> str:
     return ", ".join(f"count(value.{each['name']})" for each in ORDER["fields"])
 
 
+FIELDS = "SELECT value.status, count(*) FROM orders GROUP BY 1"
+QUERIES: dict[str, tuple[Callable[[], pa.Array], str, tuple[str, ...]]] = {
+    "raw": (json_values, "SELECT count(*), sum(octet_length(value)) FROM orders", ()),
+    "json": (json_values, FIELDS, ("--value", "json")),
+    "avro": (avro_values, FIELDS, ("--registry", str(CACHE / "sql-avro" / "schemas"))),
+}
+
+
 def memory() -> None:
-    fields = "SELECT value.status, count(*) FROM orders GROUP BY 1"
-    for name, make, query, options in (
-        ("raw", json_values, "SELECT count(*), sum(octet_length(value)) FROM orders", ()),
-        ("json", json_values, fields, ("--value", "json")),
-        ("avro", avro_values, fields, ("--registry", str(avro_directory() / "schemas"))),
-    ):
+    avro_directory()  # has the registry
+    for name, (make, query, options) in QUERIES.items():
         for gb in (1, 2, 4):
-            cost = sql(memory_directory(name, make, gb), query, *options)
+            cost = sql(memory_directory(make, gb), query, *options)
             print(f"sql.memory.{name}.{gb}gb {cost.peak_mb:.0f} MB {cost.cpu_s:.2f} s-of-CPU", flush=True)
 
 
 def large() -> None:
-    directory = log_directory(LARGE_RECORDS)
-    with serving_large(directory) as servers:
+    with serving_large() as (directory, servers):
         fetched = counted_fetches()
         for name, source in (("directory", str(directory)), ("broker", f"kafka://{servers}")):
             for _ in range(2):  # the first one imports
@@ -249,14 +293,18 @@ def large() -> None:
 
 
 @contextmanager
-def serving_large(directory: Path) -> Iterator[str]:
-    """Serve a copy of a directory whose segments are hard links: a broker writes to its directory."""
-    copy = CACHE / "sql-served"
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(directory, copy, copy_function=os.link, ignore=shutil.ignore_patterns("done"))
+def serving_large() -> Iterator[tuple[Path, str]]:
+    """Yield a log directory of 10 GB and the servers of a broker with a copy; partitions are hard links to one."""
+    one = log_directory(LARGE_PARTITION_RECORDS, partitions=1) / "bench-0"
+    directory, copy = CACHE / "sql-large", CACHE / "sql-served"
+    for root in (directory, copy):
+        shutil.rmtree(root, ignore_errors=True)
+        for partition in range(LARGE_PARTITIONS):
+            shutil.copytree(one, root / f"bench-{partition}", copy_function=os.link)
     with serving(copy) as servers:
-        yield servers
-    shutil.rmtree(copy)
+        yield directory, servers
+    for root in (directory, copy):
+        shutil.rmtree(root)
 
 
 def counted_fetches() -> list[int]:
@@ -276,8 +324,7 @@ def counted_fetches() -> list[int]:
 def recent(name: str, source: str, fetched: list[int]) -> None:
     import duckdb
 
-    per_partition = LARGE_RECORDS // 2
-    since = FIRST_TIMESTAMP_MS + per_partition - per_partition * 6 // 1000
+    since = FIRST_TIMESTAMP_MS + LARGE_PARTITION_RECORDS - LARGE_PARTITION_RECORDS * 6 // 1000
     with kwire.open(source) as logs:
         topic = logs.topic("bench")
         connection = duckdb.connect()
@@ -290,7 +337,7 @@ def recent(name: str, source: str, fetched: list[int]) -> None:
         first, cpu = time.perf_counter() - began, time.process_time() - cpu
         rows += sum(batch.num_rows for batch in result)
         size = sum(each.size_bytes or 0 for each in logs.of_topic("bench"))
-        share = topic.rows_read / LARGE_RECORDS if not fetched else sum(fetched) / size
+        share = topic.rows_read / LARGE_PARTITIONS / LARGE_PARTITION_RECORDS if not fetched else sum(fetched) / size
         print(
             f"sql.recent.{name} {first:.3f} wall-s, {cpu:.3f} s-of-CPU "
             f"to the first of {rows} rows of {size / 1e9:.1f} GB; "
@@ -320,11 +367,10 @@ def limit(source: str, topic: str, rows: int, fetched: list[int]) -> None:
 
 
 def main() -> None:
-    """Print the figures."""
-    group_by()
-    rates()
-    memory()
-    large()
+    """Print the figures that the command line names, by default all."""
+    parts = {each.__name__: each for each in (group_by, rates, arrow_clients, cores, memory, large)}
+    for name in sys.argv[1:] or parts:
+        parts[name]()
 
 
 if __name__ == "__main__":
