@@ -69,7 +69,12 @@ def main(arguments: list[str]) -> int:
         print("docs/apis.md: stale; run ./dev generate", file=sys.stderr)
     results = True
     for module in (nightly, pairs, conformance_page, scenarios_page, matrix):
-        text = module.page()
+        try:
+            text = module.page()
+        except matrix.Unjudged as error:
+            print(f"docs/{module.PAGE.name}: not written\n{error}", file=sys.stderr)
+            results = False
+            continue
         if not check:
             module.PAGE.write_text(text, encoding="utf-8")
         elif not module.PAGE.exists() or module.PAGE.read_text(encoding="utf-8") != text:

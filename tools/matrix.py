@@ -31,7 +31,19 @@ from tools import kafka
 from tools.clients import CLIENTS, build_go, install_wheel, program
 from tools.kafka import Unavailable
 
-__all__ = ["BROKERS", "PAGE", "Kept", "covers", "judged", "main", "page", "read", "read_defects", "read_judgements"]
+__all__ = [
+    "BROKERS",
+    "PAGE",
+    "Kept",
+    "Unjudged",
+    "covers",
+    "judged",
+    "main",
+    "page",
+    "read",
+    "read_defects",
+    "read_judgements",
+]
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "tools" / "matrix.json"
@@ -321,6 +333,22 @@ def judged(party: str, kept: Kept, judgements: Mapping[str, list[dict[str, Any]]
     return found
 
 
+class Unjudged(Exception):
+    """Failures without a judgement. The message names each."""
+
+
+def require_judgements(kept: Mapping[str, Kept], judgements: Mapping[str, list[dict[str, Any]]]) -> None:
+    """Raise Unjudged unless every failure has a judgement."""
+    missing = [
+        f"{party} {check_id} has no judgement in tools/{JUDGEMENTS.name}: {reason}"
+        for party, each in kept.items()
+        for check_id, reason in each.failures.items()
+        if check_id not in judged(party, each, judgements)
+    ]
+    if missing:
+        raise Unjudged("\n".join(missing))
+
+
 def covers(pattern: str, check_id: str) -> bool:
     """Return whether a judgement is about a check."""
     return check_id.startswith(pattern[:-1]) if pattern.endswith("*") else check_id == pattern
@@ -350,8 +378,9 @@ NOUNS = {"broker": "Brokers", "client": "Clients"}
 
 
 def page() -> str:
-    """Return the text of docs/conformance-matrix.md."""
+    """Return the text of docs/conformance-matrix.md. Raises Unjudged."""
     kept, judgements = read(), read_judgements()
+    require_judgements(kept, judgements)
     lines = [HEAD.rstrip()]
     for kind, title in NOUNS.items():
         some = {party: each for party, each in kept.items() if each.kind == kind}
@@ -472,15 +501,13 @@ def main(arguments: list[str]) -> int:
         _keep(party, kept)
         counts = ", ".join(f"{kept.count(verdict)} {verdict}" for verdict in VERDICTS if kept.count(verdict))
         print(f"{party} {kept.version}: {counts}", flush=True)
-    judgements = read_judgements()
-    for party, kept in read().items():
-        known = judged(party, kept, judgements)
-        for check_id, reason in kept.failures.items():
-            if check_id not in known:
-                print(f"{party} {check_id} has no judgement: {reason}", file=sys.stderr)
-                failed = True
+    try:
+        text = page()
+    except Unjudged as error:
+        print(error, file=sys.stderr)
+        return 1
     if not failed:
-        PAGE.write_text(page(), "utf-8")
+        PAGE.write_text(text, "utf-8")
     return int(failed)
 
 
