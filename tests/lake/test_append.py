@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from kwire.cli.main import run
-from kwire.errors import CorruptBatch, TableError
-from kwire.lake import Layout, RowOptions, append_logs, write_files
+from kwire.errors import CorruptBatch, LogError, TableError
+from kwire.lake import Chosen, Layout, RowOptions, append_logs, write_files
 from kwire.lake.append import _Limited
 from kwire.log import LogDirectory
 from kwire.log.reading.readable_log import ReadableLog
@@ -252,6 +252,16 @@ def test_offsets_that_retention_deleted_are_said(
     (done,) = append_logs(tables.open(), [late], layout=LAYOUT)
     assert end == 20
     assert done.problem == "retention deleted offsets 20 to 24 before they were appended"
+    assert [offset for _, offset in places(tables.read())] == [*range(10), *range(15, 20), *range(25, 30)]
+    table = tables.open()
+    table.refresh()
+    assert table.state().spans == {("avro", 0): ((0, 10), (15, 20), (25, 30))}  # 20 to 24 are a hole as 10 to 14 are
+    ranges = Chosen(offsets={("avro", 0): ((25, 30),)}, replace=True)
+    replaced = LogDirectory(source)["avro", 0]
+    whole = replaced.pin
+    replaced.pin = lambda start, end, isolation: whole(start + 2, end, isolation)  # type: ignore[method-assign, assignment]
+    with pytest.raises(LogError, match=r"retention deleted offsets 25 to 26 .*, so no rows were replaced"):
+        list(append_logs(table, [replaced], layout=LAYOUT, chosen=ranges))
     assert [offset for _, offset in places(tables.read())] == [*range(10), *range(15, 20), *range(25, 30)]
 
 

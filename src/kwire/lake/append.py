@@ -202,11 +202,11 @@ def append_logs(
 class ReadNotes:
     """Offsets and timestamps that read_offsets could not read from a range.
 
-    lost: what retention has deleted meanwhile. skipped: offsets without a segment, which the table still lacks.
+    lost: what retention has deleted meanwhile. skipped: offsets without a segment. The table still lacks both.
     null_timestamps: made when the first one is met, since the driver of a Spark job has no use for pyarrow.
     """
 
-    lost: list[str] = field(default_factory=list)
+    lost: list[tuple[int, int]] = field(default_factory=list)
     skipped: list[tuple[int, int]] = field(default_factory=list)
     null_timestamps: NullTimestamps | None = None
 
@@ -220,9 +220,14 @@ class ReadNotes:
             yield batch
 
     @property
+    def lacking(self) -> Ranges:
+        """Offsets that the table still lacks."""
+        return union(tuple(self.lost + self.skipped))
+
+    @property
     def problems(self) -> list[str]:
         """Texts for a report, one for each problem."""
-        problems = list(self.lost)
+        problems = [_lost(*each) for each in self.lost]
         if self.skipped:
             problems.append(f"skipped offsets {text_of(union(tuple(self.skipped)))}, which are in no segment")
         if self.null_timestamps is not None and self.null_timestamps.problem is not None:
@@ -257,7 +262,7 @@ class _New:
 
     def done(self, start: int, end: int) -> Ranges:
         """Return the offsets of [start, end) that the table has after they were read."""
-        return subtract(((start, end),), union(tuple(self.notes.skipped)))
+        return subtract(((start, end),), self.notes.lacking)
 
     def appended(self) -> Appended:
         """Return the result."""
@@ -346,6 +351,9 @@ class _Appender:
         removed = files_with(self.table, new.key, wanted) if new.key in known else []
         kept = rows_without(self.table, removed, new.key, wanted)
         written = write_files(chain(kept, self._read(new, new.start)), plan)
+        if new.notes.lost:  # a commit would remove rows that there is nothing in place of
+            self.table.discard(written.files, plan)
+            raise LogError(f"{new.notes.problems[0]}, so no rows were replaced", new.log.url)
         self.table.commit(
             written.files,
             Change(
@@ -502,7 +510,7 @@ def read_offsets(
             f"the log ends at offset {pinned.end_offset}; it had offset {end - 1} when the run began", log.url
         )
     if pinned.start_offset > start:
-        notes.lost.append(_lost(start, min(pinned.start_offset, end)))
+        notes.lost.append((start, min(pinned.start_offset, end)))
     read = read_pinned(pinned, rows.read_columns(), skip_missing=rows.skip_missing, skipped=notes.skipped)
     batches = notes.of_null_timestamps(read)
     yield from batches if rows.decoding is None else rows.decoding.decode(batches)

@@ -31,7 +31,7 @@ from kwire.lake.data_files import TaskFiles
 from kwire.lake.dead_letters import DeadLetterTarget, mode_for_dead_letters, open_dead_letters
 from kwire.lake.letter_topic import DeadLetterTopic
 from kwire.lake.metrics import write_metrics
-from kwire.lake.offset_ranges import Spans, union
+from kwire.lake.offset_ranges import Ranges, Spans, subtract, union
 from kwire.lake.record_tables import RecordTables
 from kwire.lake.row_target import RowTarget, TargetPlan, Written
 from kwire.lake.state import Change
@@ -87,10 +87,13 @@ class Range:
 
 @dataclass(slots=True, kw_only=True)
 class RangesDone:
-    """Ranges in the same files: for each the number of rows, and notes. failure: why none of it was written."""
+    """Ranges in the same files: for each the number of rows, notes, and the offsets that the table still lacks.
+
+    failure: why none of it was written.
+    """
 
     written: Written = field(default_factory=TaskFiles)
-    ranges: list[tuple[int, list[str]]] = field(default_factory=list)
+    ranges: list[tuple[int, list[str], Ranges]] = field(default_factory=list)
     failure: str | None = None
 
 
@@ -136,7 +139,7 @@ class WriteRanges:
                 rows += len(batch)
                 yield batch
             changes = [each.reason for each in ignored if each.name == f"{log.topic}-{log.partition}"]
-        done.ranges.append((rows, [*notes.problems, *changes]))
+        done.ranges.append((rows, [*notes.problems, *changes], notes.lacking))
 
     @contextmanager
     def _open(self, part: Range) -> Iterator[tuple[ReadableLog, Sequence[Ignored]]]:
@@ -402,6 +405,7 @@ class TableJob:
         done = run_items(self.spark, "table", items, work, progress=lambda _: None)
         written_now = _StepFiles()
         spans, rows = Spans(), dict[TopicPartition, int]()
+        ends = dict[TopicPartition, int]()
         held = set[TopicPartition]()  # of which a range is missing; the next step has what can be read of them
         for parts, written in (each for outcome in done.outcomes for each in _results(outcome)):
             if written.failure is not None:
@@ -413,10 +417,12 @@ class TableJob:
                 held.update(part.key for part in parts)
                 continue
             written_now.useful.append(written)
-            for part, (count, notes) in zip(parts, written.ranges, strict=True):
+            for part, (count, notes, lacking) in zip(parts, written.ranges, strict=True):
                 partitions[part.key].notes += notes
                 rows[part.key] = rows.get(part.key, 0) + count
-                spans[part.key] = union(spans.get(part.key, ()), ((part.start, part.end),))
+                ends[part.key] = max(part.end, ends.get(part.key, 0))
+                if done_now := subtract(((part.start, part.end),), lacking):
+                    spans[part.key] = union(spans.get(part.key, ()), done_now)
         self.target.discard([each.written for each in written_now.useless], plan)
         if spans:
             topics = {topic for topic, _ in spans}
@@ -429,8 +435,8 @@ class TableJob:
             )
             self.target.commit([each.written for each in written_now.useful], change, plan)
         for key, partition in partitions.items():
-            if key in spans:
-                partition.done = spans[key][-1][1]
+            if key in ends:
+                partition.done = ends[key]
                 dead_rows = sum(each.written.dead_rows.get(key, 0) for each in written_now.useful)
                 partition.rows += rows[key] - dead_rows
                 partition.dead += dead_rows
