@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from kwire.cli.main import run
-from kwire.errors import CorruptBatch, LogError, TableError
+from kwire.errors import CorruptBatch, LogError, OptionError, TableError
 from kwire.lake import Chosen, Layout, RowOptions, append_logs, write_files
 from kwire.lake.append import _Limited
 from kwire.log import LogDirectory
@@ -63,6 +63,33 @@ def count_commits(table: Any) -> list[Any]:
 
     table.add = add
     return commits
+
+
+def test_options_without_which_no_commit_ends_are_refused(tables: Tables, logs: list[Any]) -> None:
+    """commit_bytes=0 made no progress, and columns without the offset raised KeyError."""
+    with pytest.raises(OptionError, match="commit_bytes 0: expected 1 or more"):
+        list(append_logs(tables.open(), logs, layout=LAYOUT, commit_bytes=0))
+    with pytest.raises(OptionError, match="columns: expected offset among them, got key, value"):
+        RowOptions(columns=("key", "value"))
+    with pytest.raises(OptionError, match="no column 'ofset'"):
+        RowOptions(columns=("offset", "ofset"))
+
+
+def test_two_logs_of_a_partition_append_each_offset_once(tables: Tables, tmp_path: Path) -> None:
+    """Both were compared with the table before either was appended, so their common offsets were written twice."""
+    early = write_values(tmp_path / "early", [b"value"] * 6)
+    late = write_values(tmp_path / "late", [b"value"] * 10)
+    both = [LogDirectory(each)["avro", 0] for each in (early, late)]
+    done = list(append_logs(tables.open(), both, layout=LAYOUT))
+    assert [(each.start_offset, each.end_offset, each.rows) for each in done] == [(0, 6, 6), (6, 10, 4)]
+    assert [offset for _, offset in places(tables.read())] == [*range(10)]
+
+
+def test_chosen_ranges_that_overlap_are_written_once(tables: Tables, tmp_path: Path) -> None:
+    log = LogDirectory(write_values(tmp_path / "logs", [b"value"] * 10))["avro", 0]
+    chosen = Chosen(offsets={("avro", 0): ((4, 7), (2, 5), (9, 9))})
+    list(append_logs(tables.open(), [log], layout=LAYOUT, chosen=chosen))
+    assert [offset for _, offset in places(tables.read())] == [*range(2, 7)]
 
 
 def test_small_partitions_share_a_commit(tables: Tables, kafka_logs: dict[str, Path]) -> None:

@@ -90,7 +90,9 @@ class RowOptions:
     records: RecordTables | None = None
 
     def __post_init__(self) -> None:
-        """Raise OptionError for values that cannot be read."""
+        """Raise OptionError for values that cannot be read, and for columns without the offset."""
+        if self.columns and "offset" not in self.read_columns():
+            raise OptionError(f"columns: expected offset among them, got {', '.join(self.columns)}")
         if self.changes is not None and self.changes.is_debezium and self.decoding is None:
             raise OptionError("changes: require a registry, which values are decoded with")
         if self.merge_key and self.decoding is not None and self.decoding.chosen.mode == "permissive":
@@ -103,7 +105,7 @@ class RowOptions:
         """Return the columns of records that are read."""
         from kwire.log.reading.arrow import default_columns
 
-        return self.columns or default_columns(None)
+        return default_columns(self.columns or None)
 
     @property
     def order_by(self) -> tuple[str, ...]:
@@ -151,12 +153,15 @@ def append_logs(
     rows: what records become. fill: also append what the table lacks before its first offset and in its holes, with a
     row for each. chosen: append these offsets, as far as the table lacks them, and no others, with a row for each
     range; or replace their rows, in one commit for each range.
-    dead_letters: a table or topic for records that cannot be decoded, by a decoding that is_wrapped, or stored.
+    commit_bytes: approximate size of the records in a commit. dead_letters: a table or topic for records that cannot be
+    decoded, by a decoding that is_wrapped, or stored.
     A topic whose id cannot be compared with the table's is named in a warning of the logger kwire.lake.
     Raises LogError, CorruptBatch, BrokerError, ConnectionFailed for the logs; DecodeError, RegistryError for values;
     TableError, OptionError for the table. Partitions before the one with an error are then in the table.
     """
     rows = rows or RowOptions()
+    if commit_bytes < 1:
+        raise OptionError(f"commit_bytes {commit_bytes}: expected 1 or more")
     replaces = chosen is not None and chosen.replace
     if chosen is not None and rows.merge_key:
         raise OptionError("rows of chosen offsets would replace later ones by key; append new offsets only")
@@ -172,11 +177,15 @@ def append_logs(
     target = rows.target(table, layout, dead_letters)
     schema = rows.table_schema(has_dead_letters=dead_letters is not None)
     appender = _Appender(table, target, schema, rows, limit)
-    waiting, warned = list[_New](), set[str]()
+    waiting, keys, warned = list[_New](), set[TopicPartition](), set[str]()
     if rows.records is not None:
         table.refresh()
         rows.records.recover(table)
     for log in logs:
+        if (log.topic, log.partition) in keys:  # another log of a partition that waits: it continues after that one
+            yield from appender.append(waiting)
+            waiting, keys = [], set()
+        keys.add((log.topic, log.partition))
         try:
             if not waiting:
                 table.refresh()
@@ -391,7 +400,7 @@ def _chosen_offsets(
 ) -> list[Missing]:
     """Return the chosen offsets of a log that are to be written. Raises OptionError, TableError."""
     key = log.topic, log.partition
-    wanted = chosen.offsets.get(key, ())
+    wanted = union(chosen.offsets.get(key, ()))
     check_merge_key(table.state(), (), table.name)
     _check_topic(table.state(), log, table.name, warned)
     end = log.last_stable_offset if isolation == "read_committed" else log.log_end_offset
