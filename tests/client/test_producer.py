@@ -12,8 +12,9 @@ import pytest
 from kwire.broker import Broker
 from kwire.client import Client, OutgoingBatch, Producer
 from kwire.errors import BrokerError, OptionError
-from kwire.records import ColumnWriter, read_batches
+from kwire.records import ColumnWriter, read_batches, write_batch
 from tests.client.test_client import SOON, create
+from tests.records.test_builder import plain
 from tests.waiting import until
 
 ROUNDS, PARTITIONS = 12, 2
@@ -46,6 +47,17 @@ def written(broker: Broker, topic: str, partition: int) -> list[int]:
 def end_of(broker: Broker, topic: str) -> int:
     with Client(broker.bootstrap_servers) as client:
         return client.list_offsets({(topic, 0): -1})[topic, 0].offset
+
+
+def test_two_batches_of_a_partition_are_refused_and_none_is_sent(broker: Broker) -> None:
+    """An assertion said so, without which one of them would have been lost."""
+    with Client(broker.bootstrap_servers) as client, Producer(client) as producer:
+        create(client, "twice", 1)
+        data = write_batch([plain(0, None, b"v", 5)], **producer.fields("twice", 0))
+        batch = OutgoingBatch("twice", 0, data, 1)
+        with pytest.raises(OptionError, match="batches: two of one partition"):
+            producer.send_all([batch, batch])
+        assert client.list_offsets({("twice", 0): -1})["twice", 0].offset == 0
 
 
 def test_several_batches_at_once_are_refused(broker: Broker) -> None:

@@ -386,10 +386,12 @@ class Producer:
         """Send batches, at most one per partition, without waiting for the responses.
 
         With idempotence, up to MAX_ROUNDS_IN_FLIGHT calls are in flight; else one, as retries could reorder batches.
-        Raises errors of batches posted before, too. `fields` counts posted batches, after an error only written ones.
+        Raises errors of batches posted before, too, and OptionError for two of a partition. `fields` counts posted
+        batches, after an error only written ones.
         """
         unwritten = {(each.topic, each.partition): each for each in batches}
-        assert len(unwritten) == len(batches)  # one per partition
+        if len(unwritten) < len(batches):
+            raise OptionError("batches: two of one partition; post each by itself, so that their sequences follow")
         for each in batches:
             require_one_batch(each)
         self._add_partitions(unwritten)
