@@ -250,7 +250,11 @@ class KafkaBroker:
         if self.with_zookeeper:
             data = self.directory / "zookeeper"
             self._zookeeper = self._spawn(
-                "org.apache.zookeeper.server.ZooKeeperServerMain", str(self.zookeeper_port), str(data), heap="256m"
+                "-Dzookeeper.admin.enableServer=false",  # it would listen on port 8080, which only one can have
+                "org.apache.zookeeper.server.ZooKeeperServerMain",
+                str(self.zookeeper_port),
+                str(data),
+                heap="256m",
             )
             self._wait_for(self.zookeeper_port, self._zookeeper)
         elif not (self.log_dir / "meta.properties").exists():
