@@ -52,6 +52,11 @@ def refuse(body: Any) -> None:
         raise ValueError("unknown tagged fields")
 
 
+def read_only_while_waiting(body: Any) -> None:
+    if not body.max_wait_ms:
+        body.topics = []
+
+
 def without_authorization_id(request: Any) -> bytes:
     return b"\0" + request.auth_bytes.partition(b"\0")[2] if request.auth_bytes[:1] != b"\0" else request.auth_bytes
 
@@ -99,6 +104,7 @@ FAULTS = [
     Fault("min bytes taken for 1", "Fetch", "FETCH-007", setting(min_bytes=lambda r: min(r.min_bytes, 1))),
     Fault("max wait ignored", "Fetch", "FETCH-006", setting(max_wait_ms=0)),
     Fault("waits always", "Fetch", "FETCH-005", setting(min_bytes=1)),
+    Fault("reads only while it waits", "Fetch", "FETCH-023", read_only_while_waiting),
     Fault("isolation ignored", "Fetch", "TXN-003", setting(isolation_level=0)),
     Fault(
         "partition limit ignored", "Fetch", "FETCH-009", setting("topics", "partitions", partition_max_bytes=1 << 20)
@@ -175,6 +181,7 @@ FAULTS = [
     Fault("start offset missing", "Produce", "PRODUCE-019", None, setting(*PRODUCED, log_start_offset=-1)),
     Fault("records not named", "Produce", "PRODUCE-009", None, setting(*PRODUCED, record_errors=[])),
     Fault("checksum error hidden", "Produce", "PRODUCE-002", None, setting(*PRODUCED, error_code=0)),
+    Fault("error of an old format hidden", "Produce", "PRODUCE-V03-M0-GZIP", None, setting(*PRODUCED, error_code=0)),
     Fault("size error hidden", "Produce", "PRODUCE-008", None, setting(*PRODUCED, error_code=0)),
     Fault("sequence gap hidden", "Produce", "PRODUCE-022", None, setting(*PRODUCED, error_code=0)),
     Fault("producer epoch not fenced", "Produce", "PRODUCE-024", None, setting(*PRODUCED, error_code=0)),

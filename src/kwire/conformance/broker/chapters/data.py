@@ -13,9 +13,11 @@ from kwire.errors import KwireError
 from kwire.messages.base import ZERO_UUID
 from kwire.records.format.checksum import crc32c
 
-__all__ = ["TIME", "batch", "batches", "fetch", "fetched", "list_offset", "produce", "produced", "with_crc"]
+__all__ = ["TIME", "WAIT_MS", "batch", "batches", "fetch", "fetched", "list_offset", "produce", "produced", "with_crc"]
 
 TIME = 1_760_000_000_000
+WAIT_MS = 100
+"""max_wait_ms of a Fetch. With min_bytes=0 it does not wait; without it, some brokers read nothing (FETCH-023)."""
 CRC_POSITION, CRC_START = 17, 21
 
 
@@ -71,7 +73,7 @@ def fetch_fields(topic: Topic, offset: int = 0, **fields: Any) -> dict[str, Any]
     partition.update({name: value for name, value in fields.items() if name in of_partition})
     rest = {name: value for name, value in fields.items() if name not in of_partition}
     topics = [{"topic": topic.name, "topic_id": topic.topic_id, "partitions": [partition]}]
-    return {"max_wait_ms": 0, "min_bytes": 0, "topics": topics, **rest}
+    return {"max_wait_ms": WAIT_MS, "min_bytes": 0, "topics": topics, **rest}
 
 
 def fetched(part: Any) -> dict[str, Any]:

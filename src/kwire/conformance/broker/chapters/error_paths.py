@@ -12,6 +12,7 @@ from typing import Any
 
 from kwire import records
 from kwire.conformance.broker.bench import Address, Bench
+from kwire.conformance.broker.chapters.data import WAIT_MS
 from kwire.conformance.broker.chapters.tables import api_versions, code_of, released
 from kwire.conformance.broker.checks import Allowed, BrokerCheck, Chapter, Observe
 from kwire.conformance.broker.requests import request
@@ -157,7 +158,7 @@ ROWS = (
         api="Fetch",
         argument=TOPIC,
         values=lambda b, v: {
-            "max_wait_ms": 0,
+            "max_wait_ms": WAIT_MS,
             "topics": [
                 {
                     "topic": b.name("missing"),

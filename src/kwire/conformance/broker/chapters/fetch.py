@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from kwire.conformance.broker.bench import Bench
-from kwire.conformance.broker.chapters.data import batch, fetch, fetch_fields, fetched, produce
+from kwire.conformance.broker.chapters.data import WAIT_MS, batch, fetch, fetch_fields, fetched, produce
 from kwire.conformance.broker.chapters.tables import api_versions, released
 from kwire.conformance.broker.checks import BrokerCheck, Chapter, Observe
 from kwire.conformance.broker.requests import error_name, request
@@ -148,7 +148,7 @@ def request_limit(bench: Bench) -> Any:
         produce(bench, topic, batch(bytes(3000)), partition=partition)
     parts = [{"partition": each, "partition_max_bytes": 1 << 20} for each in (0, 1)]
     topics = [{"topic": topic.name, "topic_id": topic.topic_id, "partitions": parts}]
-    body = bench.ask("Fetch", at=topic.leader, max_wait_ms=0, max_bytes=1000, topics=topics)
+    body = bench.ask("Fetch", at=topic.leader, max_wait_ms=WAIT_MS, max_bytes=1000, topics=topics)
     found = sorted(body.responses[0].partitions, key=lambda each: each.partition_index)
     return {
         "batches": [len(fetched(each)["batches"]) for each in found],
@@ -235,7 +235,7 @@ def read_committed(bench: Bench) -> Any:
 
 
 def _session(bench: Bench, topics: list[Any], at: Any, **fields: Any) -> Any:
-    return bench.ask("Fetch", at=at, max_wait_ms=0, min_bytes=0, topics=topics, **fields)
+    return bench.ask("Fetch", at=at, max_wait_ms=WAIT_MS, min_bytes=0, topics=topics, **fields)
 
 
 @chapter.check("FETCH-017", "KIP-227", uses=SESSION)
@@ -325,9 +325,21 @@ def unknown_partition(bench: Bench) -> Any:
     topic = bench.topic()
     parts = [{"partition": each, "partition_max_bytes": 1000} for each in (0, 9)]
     topics = [{"topic": topic.name, "topic_id": topic.topic_id, "partitions": parts}]
-    body = bench.ask("Fetch", at=topic.leader, max_wait_ms=0, topics=topics)
+    body = bench.ask("Fetch", at=topic.leader, max_wait_ms=WAIT_MS, topics=topics)
     found = sorted(body.responses[0].partitions, key=lambda each: each.partition_index)
     return {"errors": [error_name(each.error_code) for each in found]}
+
+
+@chapter.check("FETCH-023", "DelayedFetch", uses=USES)
+def without_waiting(bench: Bench) -> Any:
+    """A Fetch with max_wait_ms=0 reads the log.
+
+    Produce a record, and fetch it with max_wait_ms=0 and min_bytes=1.
+    The response has the record.
+    """
+    topic = bench.topic()
+    produce(bench, topic, batch())
+    return fetched(fetch(bench, topic, max_wait_ms=0, min_bytes=1))
 
 
 def _working(version: int) -> Observe:
