@@ -16,6 +16,7 @@ SHOWN = {
     "aiokafka_mixed_formats.py": "CorruptRecordException",
 }
 SHOWN_BY_TANSU = {
+    "tansu_aborted_records.py": "read_committed: b'aborted'",
     "tansu_empty_topic_list.py": "topics for an empty list: ['orders']",
     "tansu_fetch_without_wait.py": "fetch.wait.max.ms=100: b'one'\nfetch.wait.max.ms=0: None",
 }
