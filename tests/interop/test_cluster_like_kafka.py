@@ -7,6 +7,7 @@ killed node.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -282,3 +283,124 @@ def elect(ask: Callable[..., Any], partition: int) -> Any:
     return [
         (p.error_code, p.error_message) for each in response.replica_election_results for p in each.partition_result
     ]
+
+
+class EligibleNode(kafka.KafkaBroker):
+    """A node of a cluster with eligible leader replicas; node 1 is the only controller, and is not stopped."""
+
+    def __init__(self, directory: Path, node_id: int, controller: int) -> None:
+        super().__init__(directory, version="4.4.0", heap="256m")
+        self.settings |= {
+            "process.roles": "broker,controller" if node_id == 1 else "broker",
+            "node.id": node_id,
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}"
+            + (f",CONTROLLER://127.0.0.1:{controller}" if node_id == 1 else ""),
+            "auto.leader.rebalance.enable": "false",
+            "broker.session.timeout.ms": 3000,
+            "broker.heartbeat.interval.ms": 500,
+        }
+
+
+class EligibleCluster:
+    """A real cluster of three nodes with the methods of Cluster that the comparison needs."""
+
+    def __init__(self, directory: Path, cleanup: contextlib.ExitStack) -> None:
+        controller = kafka.free_port()
+        self.nodes = {each: EligibleNode(directory / str(each), each, controller) for each in NODES}
+        for node in self.nodes.values():
+            cleanup.enter_context(node)
+        self.bootstrap_servers = ",".join(node.bootstrap_servers for node in self.nodes.values())
+
+    def stop(self, node_id: int) -> None:
+        """Stop a node."""
+        self.nodes[node_id].stop()
+
+    def crash(self, node_id: int) -> None:
+        """Kill a node."""
+        self.nodes[node_id].stop(kill=True)
+
+    def start(self, node_id: int) -> None:
+        """Start a node again."""
+        self.nodes[node_id].__enter__()
+
+    def advance(self, _ms: int) -> None:
+        """Sessions end without help."""
+
+
+ELIGIBLE = {"a": [2, 3], "b": [2, 3, 1], "c": [3], "d": [3, 1]}
+"""Topics with the replicas of their partition."""
+OUTAGES = [
+    ("stop", 3), ("stop", 2), ("start", 3), ("start", 2), ("crash", 3), ("crash", 2), ("start", 3), ("start", 2),
+    ("stop", 2), ("crash", 3), ("start", 2), ("start", 3),
+]  # fmt: skip
+Described = list[tuple[int, int, list[int], list[int], list[int], list[int]]]
+
+
+def described(cluster: Any) -> Described:
+    """Return error, leader, ISR, eligible leader replicas, last known ones and offline replicas of each topic."""
+    cls = messages.DescribeTopicPartitionsRequest
+    with RawClient(cluster, node=1) as client:
+        topics = [cls.TopicRequest(name=each) for each in ELIGIBLE]
+        response = client.ask(cls(topics=topics, response_partition_limit=100), 0)
+    return [
+        (
+            each.error_code, each.leader_id, sorted(each.isr_nodes), sorted(each.eligible_leader_replicas or ()),
+            list(each.last_known_elr or ()), sorted(each.offline_replicas),
+        )
+        for topic in sorted(response.topics, key=lambda topic: topic.name or "")
+        for each in topic.partitions
+    ]  # fmt: skip
+
+
+def create_eligible(cluster: Any) -> None:
+    """Create the topics, once all nodes are there."""
+    cls = messages.CreateTopicsRequest
+    config = cls.CreatableTopicConfig(name="min.insync.replicas", value="2")
+    asked = [
+        cls.CreatableTopic(
+            name=name,
+            num_partitions=-1,
+            replication_factor=-1,
+            assignments=[cls.CreatableReplicaAssignment(partition_index=0, broker_ids=replicas)],
+            configs=[config],
+        )
+        for name, replicas in ELIGIBLE.items()
+    ]
+    with RawClient(cluster, node=1) as client:
+        until(lambda: len(client.ask(messages.MetadataRequest(topics=[]), 12).brokers) == 3)
+        response = client.ask(cls(topics=asked, timeout_ms=10_000), 7)
+        assert [each.error_code for each in response.topics] == [0] * len(asked)
+
+
+def test_eligible_leader_replicas_are_the_same(tmp_path: Path) -> None:
+    """Nodes stop, crash and start, until no replica is in sync; those that crashed are not eligible."""
+    with Cluster(nodes=3, eligible_leader_replicas_version=1) as ours:
+        create_eligible(ours)
+        expected = [described(ours)]
+        for action, node in OUTAGES:
+            getattr(ours, action)(node)
+            if action == "crash":
+                ours.advance(9000)
+            expected.append(described(ours))
+    assert any(each[2] == [] and each[3] == [2, 3] for step in expected for each in step)
+    assert any(each[2] == [] and each[3] == [2] and each[4] == [2] for step in expected for each in step)
+    with contextlib.ExitStack() as cleanup:
+        real = EligibleCluster(tmp_path, cleanup)
+        create_eligible(real)
+        seen = [settled(real, expected[0])]
+        for number, (action, node) in enumerate(OUTAGES):
+            getattr(real, action)(node)
+            seen.append(settled(real, expected[number + 1]))
+    assert list(zip(["the beginning", *OUTAGES], seen, strict=True)) == list(
+        zip(["the beginning", *OUTAGES], expected, strict=True)
+    )
+
+
+def settled(cluster: Any, expected: Described) -> Described:
+    """Return what a cluster describes once it is as expected, or does not change for a while."""
+    deadline = time.monotonic() + 20
+    while (now := described(cluster)) != expected and time.monotonic() < deadline:
+        time.sleep(0.2)
+    time.sleep(1)
+    return described(cluster) if now == expected else now

@@ -51,6 +51,8 @@ class ClusterNodes:
         self._servers: dict[int, Server] = {}
         self._sessions: dict[int, Session] = {}
         """Of nodes that crashed, until they end."""
+        self._crashed: set[int] = set()
+        """Nodes that have not started since they crashed."""
 
     # --- nodes
 
@@ -80,6 +82,7 @@ class ClusterNodes:
         self.check_running(node_id)
         store = self.store
         store.members.crashed(node_id)
+        self._crashed.add(node_id)
         self._disconnect(node_id)
         timer = store.timers.call_later(store.settings.broker_session_timeout_ms, lambda: self._end_session(node_id))
         self._sessions[node_id] = Session(timer, store.leadership.ends_of(node_id))
@@ -89,12 +92,14 @@ class ClusterNodes:
         self._check_known(node_id)
         if node_id in self._servers:
             raise OptionError(f"node {node_id} is already running")
+        has_crashed = node_id in self._crashed
+        self._crashed.discard(node_id)
         if node_id in self._sessions:
             self._end_session(node_id)  # Kafka does not register a node whose former session has not ended
         store = self.store
         store.members.up(node_id)
         startup.register_again(store.controller, store.configs, store.members.all[node_id])
-        store.leadership.node_started(node_id)
+        store.leadership.node_started(node_id, has_crashed=has_crashed)
         self._serve(node_id)
 
     def start_all(self) -> None:

@@ -4,6 +4,7 @@
     kraft.version         0 for static voters, 1 for those in the log; is not changed
     transaction.version   that of the metadata log, or the setting while the log has none: Kafka 3.9 has no such feature
     share.version         likewise
+    eligible.leader.replicas.version  the setting, 0 by default; is not changed
 
 UpdateFeatures writes a record for every feature it names, also if the level stays the same, as Kafka does.
 
@@ -18,7 +19,13 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.errors import OptionError
-from kwire.internal_topics.metadata_versions import KRAFT_VERSION, METADATA_VERSION, RELEASES, loses_metadata
+from kwire.internal_topics.metadata_versions import (
+    ELR_VERSION,
+    KRAFT_VERSION,
+    METADATA_VERSION,
+    RELEASES,
+    loses_metadata,
+)
 
 if TYPE_CHECKING:
     from kwire.broker.configs.settings import Settings
@@ -35,6 +42,8 @@ HIGHEST_TRANSACTION_VERSION = 2
 SHARE_VERSION = "share.version"
 """1 enables share groups (KIP-932)."""
 HIGHEST_SHARE_VERSION = 1
+HIGHEST_ELR_VERSION = 1
+"""1 enables eligible leader replicas (KIP-966)."""
 
 
 class UpgradeType(IntEnum):
@@ -61,10 +70,15 @@ class Features:
 
     def __init__(self, cluster: ClusterState, settings: Settings) -> None:
         self._cluster = cluster
-        self._initial = {TRANSACTION_VERSION: settings.transaction_version, SHARE_VERSION: settings.share_version}
+        self._initial = {
+            TRANSACTION_VERSION: settings.transaction_version,
+            SHARE_VERSION: settings.share_version,
+            ELR_VERSION: settings.eligible_leader_replicas_version,
+        }
         for name, highest in (
             (TRANSACTION_VERSION, HIGHEST_TRANSACTION_VERSION),
             (SHARE_VERSION, HIGHEST_SHARE_VERSION),
+            (ELR_VERSION, HIGHEST_ELR_VERSION),
         ):
             if not 0 <= self._initial[name] <= highest:
                 setting = name.replace(".", "_")
@@ -80,6 +94,11 @@ class Features:
         """The level of share.version."""
         return self._level(SHARE_VERSION)
 
+    @property
+    def eligible_leader_replicas_version(self) -> int:
+        """The level of eligible.leader.replicas.version."""
+        return self._level(ELR_VERSION)
+
     def _level(self, name: str) -> int:
         if name in self._cluster.disabled_features:
             return 0
@@ -92,6 +111,7 @@ class Features:
             METADATA_VERSION: (LOWEST_METADATA_VERSION, RELEASE.level),
             TRANSACTION_VERSION: (0, HIGHEST_TRANSACTION_VERSION),
             SHARE_VERSION: (0, HIGHEST_SHARE_VERSION),
+            **({ELR_VERSION: (elr, elr)} if (elr := self.eligible_leader_replicas_version) else {}),
         }
 
     def finalized(self) -> dict[str, int]:
@@ -101,6 +121,7 @@ class Features:
             KRAFT_VERSION: self._cluster.kraft_version,
             TRANSACTION_VERSION: self.transaction_version,
             SHARE_VERSION: self.share_version,
+            ELR_VERSION: self.eligible_leader_replicas_version,
         }
         return {name: level for name, level in levels.items() if level > 0}
 

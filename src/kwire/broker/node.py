@@ -181,7 +181,14 @@ class Node:
             placement=Placement(self.members, peers.seed),
         )
         startup.register(self.controller, self.topic_logs, self.configs, is_new=not stored.records)
-        self.leadership = Leadership(self.topics, self.members, self.controller.commit, self.log_manager, self.clock)
+        self.leadership = Leadership(
+            self.topics,
+            self.members,
+            self.controller.commit,
+            self.log_manager,
+            self.clock,
+            has_eligible=lambda: self.features.eligible_leader_replicas_version > 0,
+        )
 
     def close(self) -> None:
         """Stop the coordinators and close the log directory cleanly."""

@@ -181,11 +181,14 @@ def unregister(controller: Controller, manager: LogManager) -> None:
     """Give up leadership and registration, and close all logs cleanly."""
     brokers = controller.cluster.brokers
     own = brokers.get(controller.node_id)
-    gone: Records = [
-        (PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=NO_LEADER), 1)
-        for topic in controller.topics
-        for index in sorted(topic.partitions)
-    ]
+    gone: Records = []
+    for topic in controller.topics:
+        for index in sorted(topic.partitions):
+            record = PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=NO_LEADER)
+            state, version = topic.partitions[index].state, 1
+            if state.elr or state.last_known_elr:  # the next broker may not have the feature
+                record.eligible_leader_replicas, record.last_known_elr, version = [], [], 2
+            gone.append((record, version))
     for node_id in controller.members.all:
         epoch = brokers[node_id].epoch if node_id in brokers else -1
         gone.append((BrokerRegistrationChangeRecord(broker_id=node_id, broker_epoch=epoch, fenced=FENCE), 2))

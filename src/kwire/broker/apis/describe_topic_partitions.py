@@ -10,7 +10,6 @@ from kwire.broker.authorization import Operation, ResourceType, operations_mask
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.topics import Partition, Topic
-from kwire.internal_topics.cluster_values import NO_LEADER
 from kwire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 from kwire.messages.describe_topic_partitions_response import DescribeTopicPartitionsResponsePartition
 from kwire.messages.describe_topic_partitions_response import DescribeTopicPartitionsResponseTopic as TopicResponse
@@ -86,17 +85,16 @@ def allowed_operations(node: Node, context: RequestContext, topic: str) -> int:
 
 
 def describe_partition(node: Node, partition: Partition) -> DescribeTopicPartitionsResponsePartition:
-    """Describe a partition."""
+    """Describe a partition; one without a leader has no error, unlike in Metadata."""
     leader, replicas, isr, offline = node.members.replicas_of(partition.state)
     return DescribeTopicPartitionsResponsePartition(
-        error_code=ErrorCode.LEADER_NOT_AVAILABLE if leader == NO_LEADER else ErrorCode.NONE,
         partition_index=partition.index,
         leader_id=leader,
         leader_epoch=partition.leader_epoch,
         replica_nodes=replicas,
         isr_nodes=isr,
-        eligible_leader_replicas=[],
-        last_known_elr=[],
+        eligible_leader_replicas=list(partition.state.elr),
+        last_known_elr=list(partition.state.last_known_elr),
         offline_replicas=offline,
     )
 

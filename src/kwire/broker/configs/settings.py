@@ -6,8 +6,8 @@ instead of GSSAPI (it and OAUTHBEARER have to be enabled); queued.max.request.by
 
 Settings without a counterpart in Kafka: users (SASL passwords by user name), sasl_oauthbearer_validator (a function in
 place of a Java class), kerberos_keytab and kerberos_principal (options of a login module), ssl_certfile, ssl_keyfile
-and ssl_cafile (PEM files in place of key stores), acls (short for the authorizer), and transaction_version and
-share_version (cluster features in Kafka).
+and ssl_cafile (PEM files in place of key stores), acls (short for the authorizer), and transaction_version,
+share_version and eligible_leader_replicas_version (cluster features in Kafka).
 
 Source: kafka.server.KafkaConfig and the classes it joins, 3.9.1.
 """
@@ -193,6 +193,7 @@ class Settings:
     unstable_api_versions_enable: bool = False
     transaction_version: int = 2
     share_version: int = 1
+    eligible_leader_replicas_version: int = 0
     others: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False, repr=False)
     """Kafka's configs that are not among these, as they were given: most have no effect. They may be secret."""
 

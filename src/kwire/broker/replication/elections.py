@@ -6,12 +6,16 @@ An election is one of
     PREFERRED   the first replica if it is in the ISR and running, else as ONLINE
     UNCLEAN     as ONLINE, else any running replica, which may lack records
 
-Source: org.apache.kafka.controller.PartitionChangeBuilder, PartitionReassignmentReplicas 3.9.1.
+With eligible leader replicas (KIP-966), the ISR may become empty. Replicas that leave it while it is smaller than
+min.insync.replicas stay eligible: they have every record that was acknowledged, unless they crash. Without an ISR they
+are elected as if they were in it; if there are none, the last leader is, which may lack records.
+
+Source: org.apache.kafka.controller.PartitionChangeBuilder 4.4.0, PartitionReassignmentReplicas 3.9.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from enum import Enum
 from uuid import UUID
 
@@ -19,7 +23,7 @@ from kwire.internal_topics.cluster_values import NO_LEADER
 from kwire.internal_topics.cluster_values import Partition as PartitionState
 from kwire.messages import PartitionChangeRecord
 
-__all__ = ["RECOVERED", "RECOVERING", "Election", "change", "completed", "reassigned"]
+__all__ = ["RECOVERED", "RECOVERING", "Election", "change", "completed", "eligible", "reassigned"]
 
 RECOVERED, RECOVERING = 0, 1
 """Values of leader_recovery_state."""
@@ -34,9 +38,17 @@ class Election(Enum):
 
 
 def elect(
-    leader: int, replicas: Sequence[int], isr: Container[int], running: Container[int], kind: Election
+    leader: int,
+    replicas: Sequence[int],
+    isr: Container[int],
+    running: Container[int],
+    kind: Election,
+    last_leader: int = NO_LEADER,
 ) -> tuple[int, bool]:
-    """Return the leader, NO_LEADER if there is none, and whether it may lack records."""
+    """Return the leader, NO_LEADER if there is none, and whether it may lack records.
+
+    last_leader: is elected if no other replica may be, NO_LEADER for none.
+    """
     valid = [each for each in replicas if each in isr and each in running]
     if kind is Election.PREFERRED and replicas and replicas[0] in valid:
         return replicas[0], False
@@ -44,6 +56,8 @@ def elect(
         return leader, False
     if valid:
         return valid[0], False
+    if last_leader in running:
+        return last_leader, True
     if kind is Election.UNCLEAN:
         return next(((each, True) for each in replicas if each in running), (NO_LEADER, False))
     return NO_LEADER, False
@@ -56,9 +70,16 @@ def change(
     *,
     isr: Sequence[int] | None = None,
     kind: Election = Election.ONLINE,
+    min_isr: int | None = None,
+    crashed: Collection[int] = (),
 ) -> PartitionChangeRecord | None:
-    """Return the change of a partition by an election, or to another ISR; None if nothing changes."""
+    """Return the change of a partition by an election, or to another ISR; None if nothing changes.
+
+    min_isr: min.insync.replicas, None without eligible leader replicas. crashed: nodes that are not eligible any more.
+    """
     target = list(state.isr if isr is None else isr)
+    if min_isr is not None:
+        return change_with_eligible(topic_id, state, running, target, kind, min_isr, crashed)
     leader, is_unclean = elect(state.leader, state.replicas, target, running, kind)
     record = PartitionChangeRecord(partition_id=state.partition, topic_id=topic_id)
     if is_unclean:
@@ -69,6 +90,46 @@ def change(
     if target and target != list(state.isr):  # the last in-sync replica stays one
         record.isr = target
     return record if record != PartitionChangeRecord(partition_id=state.partition, topic_id=topic_id) else None
+
+
+def eligible(state: PartitionState, isr: Sequence[int], min_isr: int, crashed: Collection[int] = ()) -> list[int]:
+    """Return the eligible leader replicas of a partition with another ISR."""
+    if len(isr) >= min(min_isr, len(state.replicas)):
+        return []
+    return sorted({*state.elr, *state.isr} - {*isr, *crashed})
+
+
+def change_with_eligible(
+    topic_id: UUID,
+    state: PartitionState,
+    running: Container[int],
+    isr: list[int],
+    kind: Election,
+    min_isr: int,
+    crashed: Collection[int],
+) -> PartitionChangeRecord | None:
+    """Return the change of a partition with eligible leader replicas; see change."""
+    empty = PartitionChangeRecord(partition_id=state.partition, topic_id=topic_id)
+    record = PartitionChangeRecord(partition_id=state.partition, topic_id=topic_id)
+    elr, known = eligible(state, isr, min_isr, crashed), state.last_known_elr
+    last_leader = known[0] if not isr and not elr and len(known) == 1 else NO_LEADER
+    leader, is_unclean = elect(state.leader, state.replicas, isr or elr, running, kind, last_leader)
+    if leader != state.leader:
+        record.leader = leader
+        if leader in elr:
+            isr, elr = [leader], [each for each in elr if each != leader]
+    if is_unclean:
+        isr, elr = [leader], []
+        record.leader_recovery_state = RECOVERING
+    if elr != list(state.elr):
+        record.eligible_leader_replicas = elr
+    if isr != list(state.isr):
+        record.isr = isr
+    if record.isr == [] and list(known) != [state.leader]:
+        record.last_known_elr = [state.leader]
+    elif leader != NO_LEADER and known:
+        record.last_known_elr = []
+    return record if record != empty else None
 
 
 def reassigned(topic_id: UUID, state: PartitionState, target: Sequence[int]) -> PartitionChangeRecord:

@@ -12,10 +12,10 @@ Source: org.apache.kafka.controller.ReplicationControlManager 3.9.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kwire.broker.replication.elections import RECOVERED, Election, change, completed, reassigned
+from kwire.broker.replication.elections import RECOVERED, Election, change, completed, eligible, reassigned
 from kwire.errors import LogError
 from kwire.internal_topics.cluster_values import NO_LEADER
 from kwire.messages import PartitionChangeRecord
@@ -30,16 +30,27 @@ if TYPE_CHECKING:
 
 __all__ = ["Leadership"]
 
-CHANGE_VERSION = 1
+CHANGE_VERSION, ELIGIBLE_VERSION = 1, 2
+"""Of PartitionChangeRecord; the second with eligible leader replicas."""
 
 
 class Leadership:
-    """The leaders of a cluster's partitions. observers: called with a partition whose leader has changed."""
+    """The leaders of a cluster's partitions. observers: called with a partition whose leader has changed.
+
+    has_eligible: whether the cluster has eligible leader replicas (KIP-966).
+    """
 
     def __init__(
-        self, topics: TopicRegistry, members: Members, commit: Commit, manager: LogManager, clock: Clock
+        self,
+        topics: TopicRegistry,
+        members: Members,
+        commit: Commit,
+        manager: LogManager,
+        clock: Clock,
+        has_eligible: Callable[[], bool],
     ) -> None:
         self._topics, self._members, self._commit = topics, members, commit
+        self._has_eligible = has_eligible
         self._manager, self._clock = manager, clock
         self._ends: dict[tuple[object, int, int], int] = {}
         """(topic id, partition, node) -> end of the log when the node stopped or crashed."""
@@ -64,7 +75,7 @@ class Leadership:
                 continue
             isr = [each for each in state.isr if each != node_id]
             kind = Election.UNCLEAN if may_elect_unclean(partition) else Election.ONLINE
-            record = change(partition.topic.topic_id, state, self._members.running, isr=isr, kind=kind)
+            record = self._change(partition, isr=isr, kind=kind)
             if record is not None:
                 if partition.log is not None and record.isr is not None:
                     end = ends.get(partition, partition.log.log_end_offset)
@@ -72,18 +83,52 @@ class Leadership:
                 changes.append((partition, record))
         self._apply(changes)
 
-    def node_started(self, node_id: int) -> None:
-        """Elect leaders of partitions that had none, and let the replicas of a running node catch up."""
+    def node_started(self, node_id: int, *, has_crashed: bool = False) -> None:
+        """Elect leaders of partitions that had none, and let the replicas of a running node catch up.
+
+        has_crashed: its logs may lack records, so it is not eligible as a leader.
+        """
+        if has_crashed:
+            self._crashed(node_id)
         changes = []
         for partition in self._in_order():
             if partition.state.leader != NO_LEADER or node_id not in partition.state.replicas:
                 continue
             kind = Election.UNCLEAN if may_elect_unclean(partition) else Election.ONLINE
-            record = change(partition.topic.topic_id, partition.state, self._members.running, kind=kind)
+            record = self._change(partition, kind=kind)
             if record is not None:
                 changes.append((partition, record))
         self._apply(changes)
         self.catch_up(self._in_order())
+
+    def _crashed(self, node_id: int) -> None:
+        """Take a node that has crashed out of the eligible leader replicas."""
+        changes = []
+        for partition in self._in_order():
+            if node_id in partition.state.elr:
+                record = self._change(partition, crashed=(node_id,))
+                if record is not None:
+                    changes.append((partition, record))
+        self._apply(changes)
+
+    def _min_isr(self, partition: Partition) -> int | None:
+        """Return min.insync.replicas, None without eligible leader replicas."""
+        if not self._has_eligible() or partition.log is None:
+            return None
+        return partition.log.config.min_insync_replicas
+
+    def _change(
+        self,
+        partition: Partition,
+        *,
+        isr: Sequence[int] | None = None,
+        kind: Election = Election.ONLINE,
+        crashed: Collection[int] = (),
+    ) -> PartitionChangeRecord | None:
+        """Return the change of a partition by an election, or to another ISR; None if nothing changes."""
+        min_isr, running = self._min_isr(partition), self._members.running
+        topic_id, state = partition.topic.topic_id, partition.state
+        return change(topic_id, state, running, isr=isr, kind=kind, min_isr=min_isr, crashed=crashed)
 
     def catch_up(self, partitions: Iterable[Partition]) -> None:
         """Add running replicas to the ISR of partitions with a leader, and complete reassignments."""
@@ -99,6 +144,10 @@ class Leadership:
             record = PartitionChangeRecord(partition_id=partition.index, topic_id=topic_id)
             if late:
                 record.isr = [*state.isr, *late]
+                min_isr = self._min_isr(partition)
+                elr = [] if min_isr is None else eligible(state, record.isr, min_isr)
+                if elr != list(state.elr):
+                    record.eligible_leader_replicas = elr
             if state.recovering:
                 record.leader_recovery_state = RECOVERED
             for each in late:
@@ -125,7 +174,7 @@ class Leadership:
         state = partition.state
         if state.leader == state.replicas[0] if kind is Election.PREFERRED else state.leader != NO_LEADER:
             raise refusal(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
-        record = change(partition.topic.topic_id, state, self._members.running, kind=kind)
+        record = self._change(partition, kind=kind)
         if record is None and kind is Election.PREFERRED:
             raise refusal(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available.")
         if record is None:
@@ -180,7 +229,7 @@ class Leadership:
         if not changes:
             return
         before = [partition.leader_epoch for partition, _ in changes]
-        self._commit([(record, CHANGE_VERSION) for _, record in changes])
+        self._commit([(record, version_of(record)) for _, record in changes])
         for (partition, _), epoch in zip(changes, before, strict=True):
             if partition.leader_epoch != epoch:
                 self._begin_epoch(partition)
@@ -210,6 +259,12 @@ class Leadership:
     def forget(self) -> None:
         """Forget where nodes left the ISR."""
         self._ends.clear()
+
+
+def version_of(record: PartitionChangeRecord) -> int:
+    """Return the version of a record."""
+    has_eligible = record.eligible_leader_replicas is not None or record.last_known_elr is not None
+    return ELIGIBLE_VERSION if has_eligible else CHANGE_VERSION
 
 
 def may_elect_unclean(partition: Partition) -> bool:
