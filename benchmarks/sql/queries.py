@@ -21,6 +21,7 @@ import importlib.util
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -44,6 +45,8 @@ from kwire.records import ColumnWriter
 from kwire.schemas.avro import Decoder, Encoder, parse
 from kwire.sql import TopicDataset
 from kwire.sql.values import registry_columns
+from kwire.storage.header_walk import HeaderWalk
+from kwire.storage.store import LocalFile
 
 JSON_RECORDS, PARTITIONS = 1_500_000, 12
 AVRO_RECORDS = 1_000_000
@@ -61,7 +64,7 @@ with Broker(sys.argv[1], port=0) as broker:
 
 
 def write_partition(folder: Path, topic: str, partition: int, values: pa.Array) -> None:
-    """Write a partition of a log directory."""
+    """Write a partition of a log directory, with an index entry for each batch."""
     writer = ColumnWriter()
     path = folder / f"{topic}-{partition}"
     path.mkdir(parents=True)
@@ -69,6 +72,9 @@ def write_partition(folder: Path, topic: str, partition: int, values: pa.Array) 
         for start in range(0, len(values), 100_000):
             for piece in writer.write(pa.record_batch({"value": values[start : start + 100_000]})):
                 log.write(piece)
+    with LocalFile(log.name) as file:
+        entries = [(each.last_offset, each.position) for each in HeaderWalk(file) if each.position]
+    (path / f"{0:020}.index").write_bytes(b"".join(struct.pack(">ii", *each) for each in entries))
 
 
 def json_directory() -> Path:

@@ -40,16 +40,21 @@ def check_path(path: str) -> None:
 
 
 def open_logs(
-    path: str, config: Sequence[str] | None = None, config_file: str | None = None, *, may_share: bool = False
+    path: str,
+    config: Sequence[str] | None = None,
+    config_file: str | None = None,
+    *,
+    may_share: bool = False,
+    defaults: Mapping[str, object] | None = None,
 ) -> LogSource[ReadableLog]:
     """Open the logs at a path or URL, also of a capture, and of a cluster with the configs of -c and --config-file.
 
-    may_share: see LogDirectory. Raises OptionError where there are none, for a wrong config, and for configs without a
-    cluster; BrokerError, ConnectionFailed.
+    may_share: see LogDirectory. defaults: of client configs that are not given. Raises OptionError where there are
+    none, for a wrong config, and for configs without a cluster; BrokerError, ConnectionFailed.
     """
     settings = client_configs(path, config, config_file)
     if is_cluster(path):
-        return cast("LogSource[ReadableLog]", open_cluster(path, settings))
+        return cast("LogSource[ReadableLog]", open_cluster(path, {**(defaults or {}), **settings}))
     check_path(path)
     from kwire.log.files.file_names import is_capture
 

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 
+SMALL_FETCHES = {"max.partition.fetch.bytes": "1048576"}
+"""Each of several threads has two responses in memory. With the client's default of 8 MiB a query takes 390 MB, with
+this one 240 and the same CPU time."""
+
+
 class Isolation(enum.StrEnum):
     """Values of --isolation."""
 
