@@ -23,7 +23,7 @@ import pytest
 from pyarrow import parquet
 
 from kwire.cli.main import run
-from kwire.errors import DecodeError, OptionError, RegistryError, TableError
+from kwire.errors import DecodeError, InvalidSchema, OptionError, RegistryError, TableError
 from kwire.lake import LakeTable, Layout, Mark, RowOptions, append_logs, record_files
 from kwire.lake.record_files import RecordPlan, RecordWriter
 from kwire.lake.record_tables import MAX_SUFFIX, RecordTables, suffix_of
@@ -271,6 +271,88 @@ def test_dead_letters_of_all_tables(tables: Tables, tmp_path: Path, capsys: pyte
     assert [letters[n]["table"].rpartition("events")[2] for n in sorted(letters)] == ["", "_com__example__Paid", ""]
     assert run(words) == 0
     assert len(tables.read("dead")) == 3
+
+
+def test_a_type_without_fields_has_a_table_without_values(tables: Tables, tmp_path: Path) -> None:
+    """Such as an event that says all by its name. A field that is added later is a new column."""
+    mixed_registry(tmp_path / "schemas")
+    empty = {"type": "record", "name": "com.example.Empty", "fields": []}
+    fields = [{"name": "done", "type": "null"}, {"name": "empty", "type": empty}]
+    cancelled = {"type": "record", "name": "com.example.Cancelled", "fields": fields}
+    add_schema(tmp_path / "schemas", "avro-com.example.Cancelled", 1, 60, cancelled)
+    registry = Registry(tmp_path / "schemas")
+    source = write_values(tmp_path / "logs", [value_of(registry, PAID, 0), b"\0\0\0\0\x3c"])
+    append(tables, source, record_tables(tables, registry))
+    assert offsets(tables, "com.example.Cancelled") == [1]
+    assert "value" not in tables.read(name_of("com.example.Cancelled")).schema.names
+    cancelled = record("com.example.Cancelled", ("by", ["null", "string"]))
+    add_schema(tmp_path / "schemas", "avro-com.example.Cancelled", 2, 61, cancelled)
+    registry = Registry(tmp_path / "schemas")
+    source = write_values(tmp_path / "logs", [b"\0\0\0\0\x3d\x02\x02a", b"\0\0\0\0\x3c"], first=2)
+    append(tables, source, record_tables(tables, registry))
+    rows = tables.read(name_of("com.example.Cancelled")).sort_by("offset").to_pylist()
+    assert [row["value"] for row in rows] == [None, {"by": "a"}, {"by": None}]
+
+
+UNFIT = [
+    ("L" * 181, ("id", "int"), b"\x02", "has a name of 181 characters as part of a table's, the limit is 180"),
+    ("Node", ("next", ["null", "Node"]), b"\0", "record Node contains itself"),
+]
+
+
+@pytest.mark.parametrize(("name", "field", "body", "reason"), UNFIT)
+def test_a_type_that_no_table_can_have(
+    delta: Tables, tmp_path: Path, name: str, field: tuple[str, Any], body: bytes, reason: str
+) -> None:
+    """An error, or dead letters with the reason beside the other types."""
+    mixed_registry(tmp_path / "schemas")
+    add_schema(tmp_path / "schemas", f"avro-{name}", 1, 60, record(name, field))
+    registry = Registry(tmp_path / "schemas")
+    values = [value_of(registry, PAID, 0), b"\0\0\0\0\x3c" + body, value_of(registry, PAID, 2)]
+    source = write_values(tmp_path / "logs", values)
+    words = ["lake", "append", str(source), *arguments(delta)]
+    with pytest.raises((OptionError, InvalidSchema), match=reason):
+        append(delta, source, record_tables(delta, registry))
+    assert run([*words, "--dry-run"]) != 0
+    dead = ["--dead-letters", str(tmp_path / "dead")]
+    assert run([*words, *dead, "--dry-run"]) == 0
+    assert run([*words, *dead]) == 0
+    assert offsets(delta, PAID) == [0, 2]
+    (letter,) = delta.read("dead").to_pylist()
+    assert (letter["offset"], letter["value"]) == (1, values[1])
+    assert reason in letter["reason"]
+
+
+def test_a_type_of_two_topics_is_read_with_the_subject_of_the_first(
+    delta: Tables, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    mixed_registry(tmp_path / "schemas")
+    add_schema(tmp_path / "schemas", f"other-{PAID}", 1, 60, record(PAID, ("id", "int"), ("more", "int")))
+    registry = Registry(tmp_path / "schemas")
+    records = record_tables(delta, registry)
+    append(delta, write_values(tmp_path / "logs", [value_of(registry, PAID, 0)]), records)
+    source = write_values(tmp_path / "other", [b"\0\0\0\0\x3c\x02\x04"])
+    (source / "avro-0").rename(source / "other-0")
+    logs = [LogDirectory(source)["other", 0]]
+    list(append_logs(delta.open("events"), logs, layout=Layout(), rows=RowOptions(records=records)))
+    assert f"values of topic 'other' are read as subject 'avro-{PAID}' has them" in caplog.text
+
+
+def test_another_naming_strategy_than_that_of_the_tables(delta: Tables, tmp_path: Path) -> None:
+    registry = mixed_registry(tmp_path / "schemas")
+    source = write_values(tmp_path / "logs", [value_of(registry, PAID, 0)])
+    append(delta, source, record_tables(delta, registry))
+    with pytest.raises(OptionError, match=f"has subject 'avro-{PAID}' for .* which '{{record}}' does not give"):
+        append(delta, write_values(source, [b"x"], first=1), record_tables(delta, registry, subject="{record}"))
+
+
+def test_metrics_count_records(delta: Tables, tmp_path: Path) -> None:
+    registry = mixed_registry(tmp_path / "schemas")
+    source = write_values(tmp_path / "logs", [value_of(registry, kind, 0) for kind in TYPES])
+    file = tmp_path / "metrics"
+    assert run(["lake", "append", str(source), *arguments(delta), "--metrics-file", str(file)]) == 0
+    (rows,) = re.findall(r"^kwire_table_rows_total.* (\d+)$", file.read_text(), re.MULTILINE)
+    assert int(rows) == len(TYPES)
 
 
 def test_no_more_tables_than_the_limit(delta: Tables, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from kwire.lake.changes import Changes
 from kwire.lake.data_files import write_files
 from kwire.lake.dead_letters import DeadLetterTarget, unwrapped_schema
 from kwire.lake.offset_ranges import Ranges, Spans, holes_of, intersection, subtract, text_of, union
-from kwire.lake.record_tables import RecordTables
+from kwire.lake.record_tables import HISTORY, RecordTables
 from kwire.lake.replay import Chosen, check_chosen, files_with, holes_made, offsets_to_append, rows_without
 from kwire.lake.row_target import RowTarget
 from kwire.lake.state import WRITE_AGAIN, Change, TableState
@@ -90,9 +90,11 @@ class RowOptions:
     records: RecordTables | None = None
 
     def __post_init__(self) -> None:
-        """Raise OptionError for values that cannot be read, and for columns without the offset."""
+        """Raise OptionError for columns without the offset, what cannot be read, and what excludes each other."""
         if self.columns and "offset" not in self.read_columns():
             raise OptionError(f"columns: expected offset among them, got {', '.join(self.columns)}")
+        if self.records is not None and (self.merge_key or self.changes is not None):
+            raise OptionError(HISTORY)
         if self.changes is not None and self.changes.is_debezium and self.decoding is None:
             raise OptionError("changes: require a registry, which values are decoded with")
         if self.merge_key and self.decoding is not None and self.decoding.chosen.mode == "permissive":

@@ -177,10 +177,31 @@ def _evolved_type(path: ColumnPath, kind: pa.DataType, changes: dict[ColumnPath,
 
 
 def nullable_fields(schema: pa.Schema) -> pa.Schema:
-    """Return a schema for a new table: all columns nullable, as Spark makes them, and types that tables have."""
+    """Return a schema for a new table: all columns nullable, as Spark makes them, and types that tables have.
+
+    Without columns and fields that have no values, since files cannot have them: null, and structs without fields.
+    """
     import pyarrow as pa
 
-    return pa.schema([pa.field(field.name, _nullable_type(field.type)) for field in schema])
+    return pa.schema(_nullable(list(schema)))
+
+
+def _nullable(fields: list[pa.Field]) -> list[pa.Field]:
+    import pyarrow as pa
+
+    return [pa.field(field.name, _nullable_type(field.type)) for field in fields if _has_values(field.type)]
+
+
+def _has_values(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    if types.is_struct(kind):
+        return any(_has_values(field.type) for field in _fields(kind))
+    if types.is_map(kind):
+        return _has_values(kind.item_type)
+    if types.is_list(kind) or types.is_large_list(kind):
+        return _has_values(kind.value_type)
+    return not types.is_null(kind)
 
 
 def _nullable_type(kind: pa.DataType) -> pa.DataType:
@@ -188,7 +209,7 @@ def _nullable_type(kind: pa.DataType) -> pa.DataType:
     from pyarrow import types
 
     if types.is_struct(kind):
-        return pa.struct([pa.field(field.name, _nullable_type(field.type)) for field in _fields(kind)])
+        return pa.struct(_nullable(_fields(kind)))
     if types.is_map(kind):
         return pa.map_(_nullable_type(kind.key_type), _nullable_type(kind.item_type))
     if types.is_list(kind) or types.is_large_list(kind):

@@ -73,8 +73,12 @@ def planned_tables(
                 row = min(split.errors)
                 raise TableError(f"{place_of(batch, row)}: {split.errors[row]}", table.name)
             for record, indexes in split.by_record.items():
+                subject = subjects.setdefault(record, records.types.subject_of(record, log.topic))
+                if record not in counts and (unfit := records.unfit(record, subject)) is not None:
+                    if not records.has_dead_letters:
+                        raise unfit
+                    continue
                 counts[record] += len(indexes)
-                subjects.setdefault(record, records.types.subject_of(record, log.topic))
     known = read_index(table) if table.exists else {}
     records.check([*known, *(record for record in counts if record not in known)])
     planned = []

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from kwire.errors import TableError
+from kwire.errors import KwireError, TableError
 from kwire.identifiers import TopicPartition
 from kwire.lake.arrow_columns import offsets_of
 from kwire.lake.data_files import BUFFER_BYTES, FilePlan, TaskFiles
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from kwire.schemas.registry import Registry
 
 __all__ = ["RecordFiles", "RecordPlan", "RecordWriter"]
+
+logger = logging.getLogger("kwire.lake")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +99,12 @@ class Plans(Protocol):
     @property
     def records(self) -> Mapping[str, RecordPlan]: ...
 
-    def with_table(self, record: str, topic: str, known: Sequence[RecordPlan]) -> RecordPlan:
-        """Return the plan of a new type of a topic, whose table is created. known: other new ones."""
+    def subject_of(self, record: str, topic: str) -> str:
+        """Return the subject of a record type of a topic."""
+        ...
+
+    def with_table(self, record: str, topic: str, known: Sequence[RecordPlan]) -> RecordPlan | KwireError:
+        """Return the plan of a new type of a topic, whose table is created, or why not. known: other new ones."""
         ...
 
 
@@ -116,6 +123,8 @@ class RecordWriter:
         self._plans, self._mark, self._task = plans, mark, task
         self._splitter = RecordSplitter(plans.registry)
         self._tables: dict[str, _OneTable] = {}
+        self._unfit: dict[str, str] = {}
+        self._others = set[str]()
         self._letters = None if plans.dead is None else LetterWriter(plans.dead, mark, task)
         self._spans = Spans()
 
@@ -132,22 +141,47 @@ class RecordWriter:
             self._bury(batch, split.errors)
         for record, indexes in split.by_record.items():
             rows = batch.take(indexes)
-            table = self._table(record, str(rows.column("topic")[0].as_py()))
+            table = self._table(record, rows)
+            if table is None:
+                self._bury(rows, dict.fromkeys(range(len(rows)), self._unfit[record]))
+                continue
+            self._warn_of_subjects(table.plan, rows)
             (new,) = table.known.new_rows([rows])
             if len(new):
                 table.rows.add(table.decode(new))
         while sum(each.rows.size_bytes for each in self._tables.values()) > BUFFER_BYTES:
             max(self._tables.values(), key=lambda each: each.rows.size_bytes).rows.flush()
 
-    def _table(self, record: str, topic: str) -> _OneTable:
+    def _table(self, record: str, rows: pa.RecordBatch) -> _OneTable | None:
+        """Return the table of rows; None without one, and somewhere else to put them. Raises the reason otherwise."""
+        if record in self._unfit:
+            return None
         if record not in self._tables:
-            plan = self._plans.records.get(record)
+            plan: RecordPlan | KwireError | None = self._plans.records.get(record)
             if plan is None:
+                topic = str(rows.column("topic")[0].as_py())
                 plan = self._plans.with_table(record, topic, [each.plan for each in self._tables.values()])
+            if isinstance(plan, KwireError):
+                if self._letters is None:
+                    raise plan
+                self._unfit[record] = str(plan)
+                return None
             known = KnownOffsets(known=plan.known(self._mark), mode="skip", table=plan.plan.table)
             rows = RowWriter(plan.plan, plan.dead, mark=self._mark, task=self._task)
             self._tables[record] = _OneTable(plan=plan, known=known, decode=plan.decoding.decoder(), rows=rows)
         return self._tables[record]
+
+    def _warn_of_subjects(self, plan: RecordPlan, rows: pa.RecordBatch) -> None:
+        """Warn of topics whose subject of a record type is another one than that its values are read with."""
+        for topic in map(str, rows.column("topic").unique().to_pylist()):
+            subject = self._plans.subject_of(plan.record, topic)
+            if subject != plan.subject and subject not in self._others:
+                self._others.add(subject)
+                logger.warning(
+                    "table %s: values of topic '%s' are read as subject '%s' has them, without fields that only '%s' "
+                    "has; append the topic to other tables to have these",
+                    *(plan.plan.table, topic, plan.subject, subject),
+                )
 
     def _bury(self, batch: pa.RecordBatch, errors: Mapping[int, str]) -> None:
         if self._letters is None:

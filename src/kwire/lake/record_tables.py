@@ -27,7 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kwire.errors import OptionError, TableError
+from kwire.errors import InvalidSchema, KwireError, OptionError, TableError
 from kwire.lake.data_files import FilePlan, TaskFiles, write_files
 from kwire.lake.dead_letters import (
     DeadLetterPlan,
@@ -50,13 +50,14 @@ if TYPE_CHECKING:
     from kwire.schemas.choice import SchemaChoice
     from kwire.schemas.registry import Registry
 
-__all__ = ["RecordPlans", "RecordTables", "suffix_of"]
+__all__ = ["HISTORY", "RecordPlans", "RecordTables", "suffix_of"]
 
 MAX_TABLES = 100
 MAX_SUFFIX = 180  # characters; with a table's name below what file systems and catalogs take
 
 logger = logging.getLogger("kwire.lake")
 
+HISTORY = "tables by record type have the history of their type; they cannot be merged by key or have changes"
 WORD = re.compile(r"[0-9A-Za-z]")
 ESCAPED = re.compile(r"_x[0-9A-F]{4,6}(?![0-9A-Za-z])")  # or what would be one, with the next character escaped
 
@@ -126,14 +127,21 @@ class RecordPlans:
             writer.discard()
             raise
 
-    def with_table(self, record: str, topic: str, known: Sequence[RecordPlan]) -> RecordPlan:
-        """Return the plan of a new type, whose table is created. topic: that has it. known: other new ones.
+    def subject_of(self, record: str, topic: str) -> str:
+        """Return the subject of a record type of a topic."""
+        return self.tables.types.subject_of(record, topic)
 
-        Raises TableError for too many tables, OptionError, RegistryError, InvalidSchema.
+    def with_table(self, record: str, topic: str, known: Sequence[RecordPlan]) -> RecordPlan | KwireError:
+        """Return the plan of a new type, whose table is created; or why there can be none of the type.
+
+        topic: that has it. known: other new ones. Raises TableError for too many tables, OptionError, RegistryError.
         """
+        subject = self.subject_of(record, topic)
+        if (unfit := self.tables.unfit(record, subject)) is not None:
+            return unfit
         new = [each.record for each in known if each.record not in self.records]
         self.tables.check([*self.records, *new, record])
-        return self.tables.prepare_record(record, self.tables.types.subject_of(record, topic), self.schema, self.dead)
+        return self.tables.prepare_record(record, subject, self.schema, self.dead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +193,18 @@ class RecordTables:
         """Return the name of a type's table. Raises OptionError for a name that is too long."""
         return f"{self.name.rstrip('/')}_{suffix_of(record)}"
 
+    def unfit(self, record: str, subject: str) -> KwireError | None:
+        """Return why there can be no table of a type, whatever the options are: its name, or its schema.
+
+        Raises RegistryError.
+        """
+        try:
+            self.table_of(record)
+            self.types.decoding(record, subject, is_wrapped=self.has_dead_letters)
+        except (OptionError, InvalidSchema) as error:
+            return error
+        return None
+
     def check(self, records: Iterable[str]) -> None:
         """Raise TableError for more tables than the limit, and for two that some file systems cannot tell apart."""
         seen: dict[str, str] = {}
@@ -216,6 +236,12 @@ class RecordTables:
         dead = None if dead_letters is None else prepare_dead_letters(dead_letters, plan)
         subjects = read_index(index)
         self.check(subjects)
+        for record, subject in subjects.items():
+            if not self.types.is_subject_of(record, subject):
+                raise OptionError(
+                    f"subject: the index {self.name} has subject '{subject}' for record type '{record}', which "
+                    f"'{self.types.subject}' does not give; name the strategy of the tables, or write to others"
+                )
         records = {record: self.prepare_record(record, subject, schema, dead) for record, subject in subjects.items()}
         state = self._give_up(index, state, {record: each.state for record, each in records.items()}, plan)
         return RecordPlans(tables=self, plan=plan, state=state, dead=dead, schema=schema, records=records)
@@ -314,8 +340,10 @@ class RecordTables:
         if dead_letters is not None and plans.dead is not None:
             dead = [file for each in written for file in each.index.dead]
             commit_dead_letters(dead_letters, dead, change, plans.state, plans.dead)
-        rows = write_files(self._index_rows(new), plans.plan)
-        return index.commit(rows.files, replace(change, records=counts), plans.plan)
+        entries, rows = write_files(self._index_rows(new), plans.plan), index.counts.rows
+        is_new = index.commit(entries.files, replace(change, records=counts), plans.plan)
+        index.counts.rows = rows  # of records
+        return is_new
 
     def _commit_record(
         self,

@@ -23,7 +23,7 @@ from kwire.lake.dead_letters import (
     write_rows,
 )
 from kwire.lake.record_files import RecordFiles
-from kwire.lake.record_tables import RecordPlans, RecordTables
+from kwire.lake.record_tables import HISTORY, RecordPlans, RecordTables
 from kwire.lake.state import Change, Mark, TableState
 from kwire.lake.table import LakeTable, Layout
 
@@ -77,9 +77,7 @@ class RowTarget:
     def __post_init__(self) -> None:
         """Raise OptionError for options that tables by record type do not have."""
         if self.records is not None and (self.key or self.changes is not None):
-            raise OptionError(
-                "tables by record type have the history of their type; they cannot be merged by key or have changes"
-            )
+            raise OptionError(HISTORY)
 
     def prepare(self, schema: pa.Schema) -> TargetPlan:
         """Create the tables, or add new columns. schema: of a new table; of rows, for tables by record type.

@@ -74,6 +74,14 @@ class RecordTypes:
         parts = re.split(r"(\{topic\}|\{record\})", self.subject)
         return "".join({"{topic}": topic, "{record}": record}.get(part, part) for part in parts)
 
+    def is_subject_of(self, record: str, subject: str) -> bool:
+        """Return whether a subject is that of a record type of any topic."""
+        parts = re.split(r"(\{topic\}|\{record\})", self.subject)
+        pattern = {"{topic}": ".*", "{record}": re.escape(record)}
+        return (
+            re.fullmatch("".join(pattern.get(part, re.escape(part)) for part in parts), subject, re.DOTALL) is not None
+        )
+
     def decoding(self, record: str, subject: str, *, is_wrapped: bool) -> ValueDecoding:
         """Return how values of a record type are decoded: as the newest version of its subject that has the type.
 
