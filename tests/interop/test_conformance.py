@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.waiting import until
@@ -41,3 +42,26 @@ def test_real_kafka_with_credentials_passes(release: str, tmp_path: Path) -> Non
         assert [f"{each.check.id}: {each.reason}" for each in report.findings(strict=True)] == []
         assert report.notes == ()
         assert report.totals[Verdict.PASS] >= 220
+
+
+@pytest.mark.parametrize("release", ["3.9.1", "4.4.0"])
+def test_kafka_forgets_users_after_another_was_deleted(release: str, tmp_path: Path) -> None:
+    """Why checks create no users beside others. Passes while Kafka has the defect; --with-users is then needed less."""
+    admin = pytest.importorskip("confluent_kafka.admin")
+    sha_256 = admin.ScramMechanism.SCRAM_SHA_256
+
+    def alter(broker: kafka.KafkaBroker, *changes: Any) -> list[str]:
+        client = admin.AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        for change in changes:
+            for done in client.alter_user_scram_credentials([change]).values():
+                done.result(30)
+        return sorted(client.describe_user_scram_credentials().result(30))
+
+    def user(name: str) -> Any:
+        return admin.UserScramCredentialUpsertion(name, admin.ScramCredentialInfo(sha_256, 4096), b"password")
+
+    with kafka.KafkaBroker(tmp_path, version=release) as broker:
+        deletion = admin.UserScramCredentialDeletion("bob", sha_256)
+        assert alter(broker, user("alice"), user("bob"), deletion) == ["alice"]
+    with kafka.KafkaBroker(tmp_path, version=release) as broker:
+        assert alter(broker) == []

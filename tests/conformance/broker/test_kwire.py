@@ -28,7 +28,7 @@ def session_of(broker: Broker, exchange_s: float = 20) -> Session:
     if broker.settings.listeners.startswith("SASL"):
         configs |= CREDENTIALS
     settings = ClientSettings.parse(configs)
-    return Session([(host, int(port))], settings, exchange_s=exchange_s, settled_s=0.5)
+    return Session([(host, int(port))], settings, exchange_s=exchange_s, settled_s=0.5, with_users=True)
 
 
 @contextmanager
@@ -149,6 +149,16 @@ def kept(broker: Broker) -> dict[str, list[Any]]:
 def test_checks_that_need_credentials_are_not_applicable_without(report: Report) -> None:
     reasons = {each.reason for each in report.results if each.check.chapter in CHAPTERS[:3]}
     assert reasons == {"no SASL credentials are given; use --config-file"}
+
+
+def test_no_users_are_created_beside_others(tmp_path: Path) -> None:
+    """Kafka with KRaft can forget them at its next start, once a user of a check was deleted."""
+    with secured(tmp_path) as broker:
+        session = session_of(broker)
+        session.with_users = False
+        report = run_checks(session, select(all_checks(), ["USER", "SASL-020", "ACL-020"], []), read_baseline("4.4"))
+    assert {each.verdict for each in report.results} == {Verdict.NOT_APPLICABLE}
+    assert all("the cluster has SCRAM users, such as 'admin', and deleting" in each.reason for each in report.results)
 
 
 def test_only_these_chapters_need_credentials() -> None:

@@ -30,6 +30,9 @@ def broker(
     skip: Skip = None,
     strict: Strict = False,
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Deadline of one response.")] = 10.0,
+    with_users: Annotated[
+        bool, typer.Option("--with-users", help="Create and delete SCRAM users although the cluster has others.")
+    ] = False,
     config: ClientConfigs = None,
     config_file: ClientConfigFile = None,
     format: FormatOption = Format.TABLE,
@@ -57,7 +60,7 @@ def broker(
     settings = ClientSettings.parse({**configs, "bootstrap.servers": cluster.bootstrap_servers})
     if output is not None:
         make_folder(output)
-    session = Session(cluster.servers, settings, exchange_s=timeout)
+    session = Session(cluster.servers, settings, exchange_s=timeout, with_users=with_users)
     with shown_progress(len(checks)) as shown:
         report = run_checks(session, checks, baseline, progress=shown)
     return finish(report, output, format, strict=strict)

@@ -89,7 +89,8 @@ class Session:
     """A run against one cluster. servers: its addresses, the first that accepts connections is used.
 
     exchange_s: deadline of a response. settled_s: how long a broker may take to know what the controller has altered.
-    lacking: what needs.lacks has found out. stranger: a user without any rights, once a check has needed it.
+    with_users: create users although the cluster has others. lacking: what needs.lacks has found out. stranger: a user
+    without any rights, once a check has needed it.
     """
 
     def __init__(
@@ -99,7 +100,9 @@ class Session:
         *,
         exchange_s: float = 10.0,
         settled_s: float = SETTLED_S,
+        with_users: bool = False,
     ) -> None:
+        self.with_users = with_users
         self.servers, self.settings, self.settled_s = tuple(servers), settings, settled_s
         self.address: Address = self.servers[0]
         self.deadlines = Deadlines(exchange_s)
