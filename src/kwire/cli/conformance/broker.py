@@ -48,7 +48,7 @@ def broker(
         raise OptionError(f"--timeout {timeout}: expected a number above 0")
     from kwire.client.address import ClusterAddress
     from kwire.client.settings import ClientSettings
-    from kwire.conformance.broker import Session, all_checks, read_baseline, run_checks
+    from kwire.conformance.broker import Session, all_checks, check_access, read_baseline, run_checks
     from kwire.conformance.check import select
 
     checks = select(all_checks(), only or (), skip or ())
@@ -61,6 +61,7 @@ def broker(
     if output is not None:
         make_folder(output)
     session = Session(cluster.servers, settings, exchange_s=timeout, with_users=with_users)
+    check_access(session)
     with shown_progress(len(checks)) as shown:
         report = run_checks(session, checks, baseline, progress=shown)
     return finish(report, output, format, strict=strict)

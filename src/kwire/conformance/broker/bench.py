@@ -48,6 +48,12 @@ RETRIABLE = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 }
 
+UNAUTHORIZED = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
 LOADING = {
     "NOT_COORDINATOR",
     "COORDINATOR_LOAD_IN_PROGRESS",
@@ -58,6 +64,10 @@ PATIENCE_S = 20.0
 """How long a run waits for coordinators in all."""
 
 Address = tuple[str, int]
+
+
+class NotAllowed(KwireError):
+    """The given credentials may not do what the check begins with."""
 
 
 class NotServed(KwireError):
@@ -383,6 +393,8 @@ class Bench:
             return
         body = self.ask("CreateTopics", at=self.controller(), topics=topics, timeout_ms=10_000)
         for each in body.topics:
+            if each.error_code in UNAUTHORIZED:
+                raise NotAllowed("the given credentials may not create topics: CREATE on the cluster is needed")
             if each.error_code not in (0, ErrorCode.TOPIC_ALREADY_EXISTS):
                 raise ConnectionFailed(f"a topic cannot be created: {error_name(each.error_code)}", each.name)
 
@@ -438,6 +450,8 @@ class Bench:
             body = self.ask("FindCoordinator", version, key=key, key_type=key_type)
             if not body.error_code:
                 return body.host, body.port
+            if body.error_code in UNAUTHORIZED:
+                raise NotAllowed(f"the given credentials may not describe {'group' if not key_type else 'id'} {key}")
             if body.error_code not in RETRIABLE or time.monotonic() > deadline:
                 raise ConnectionFailed(f"no coordinator: {error_name(body.error_code)}", key)
             time.sleep(0.05)

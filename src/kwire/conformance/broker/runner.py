@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kwire.conformance.broker.baseline import Baseline
-from kwire.conformance.broker.bench import Bench, NotServed, Session
+from kwire.conformance.broker.bench import Bench, NotAllowed, NotServed, Session
 from kwire.conformance.broker.checks import BrokerCheck
 from kwire.conformance.broker.connection import Closed, Silent
 from kwire.conformance.broker.needs import lacks
@@ -110,6 +110,8 @@ def _run(session: Session, check: BrokerCheck, baseline: Baseline, unknown_versi
         evidence = tuple(bench.evidence)  # before the check cleans up
     except NotServed as error:
         return result(Verdict.UNSUPPORTED, str(error))
+    except NotAllowed as error:
+        return result(Verdict.NOT_APPLICABLE, str(error))
     except DecodeError as error:
         reason = f"the response does not have the format of its version: {error}"
         return result(Verdict.FAIL, reason, evidence=tuple(bench.evidence))
