@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import platform
 import sys
 
@@ -27,6 +28,9 @@ def test_a_base_install_is_small(sizes: dict[str, float]) -> None:
     (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="libraries have other sizes elsewhere"
 )
 def test_sizes_are_about_those_of_the_page(sizes: dict[str, float]) -> None:
+    legacy = [each.name for each in importlib.metadata.distributions() if each.read_text("RECORD") is None]
+    if legacy:
+        pytest.skip(f"{legacy[0]} was installed by setup.py, which Python 3.11 finds no list of files of")
     page = {extra: float(row[0].replace(",", "")) for extra, row in footprint.table("sizes").items()}
     assert page.keys() == {extra or "none" for extra in sizes}
     wrong = {

@@ -156,7 +156,7 @@ def test_no_users_are_created_beside_others(tmp_path: Path) -> None:
     with secured(tmp_path) as broker:
         session = session_of(broker)
         session.with_users = False
-        report = run_checks(session, select(all_checks(), ["USER", "SASL-020", "ACL-020"], []), read_baseline("4.4"))
+        report = run_checks(session, select(all_checks(), ["USER", "LOGIN-020", "ACL-020"], []), read_baseline("4.4"))
     assert {each.verdict for each in report.results} == {Verdict.NOT_APPLICABLE}
     assert all("the cluster has SCRAM users, such as 'admin', and deleting" in each.reason for each in report.results)
 

@@ -85,7 +85,7 @@ def _can_log_in(bench: Bench, user: User) -> bool:
 # Handshakes
 
 
-@chapter.check("SASL-001", "KIP-43", uses=USES, needs=CREDENTIALS)
+@chapter.check("LOGIN-001", "KIP-43", uses=USES, needs=CREDENTIALS)
 def handshake(bench: Bench) -> Any:
     """SaslHandshake with an enabled mechanism has no error and lists it.
 
@@ -96,7 +96,7 @@ def handshake(bench: Bench) -> Any:
     return {"error": error_name(body.error_code), "listed": mechanism in body.mechanisms}
 
 
-@chapter.check("SASL-002", "KIP-43; SaslServerAuthenticator.handleHandshakeRequest", uses=USES, needs=CREDENTIALS)
+@chapter.check("LOGIN-002", "KIP-43; SaslServerAuthenticator.handleHandshakeRequest", uses=USES, needs=CREDENTIALS)
 def unknown_mechanism(bench: Bench) -> Any:
     """An unknown mechanism is refused, with the enabled ones, and the connection is closed.
 
@@ -109,7 +109,7 @@ def unknown_mechanism(bench: Bench) -> Any:
     return {"error": error_name(body.error_code), "listed": listed, "closed": connection.is_closed()}
 
 
-@chapter.check("SASL-003", BEFORE_LOGIN, uses=USES, needs=CREDENTIALS)
+@chapter.check("LOGIN-003", BEFORE_LOGIN, uses=USES, needs=CREDENTIALS)
 def versions_first(bench: Bench) -> Any:
     """ApiVersions is served before the login, and SaslHandshake after it.
 
@@ -122,7 +122,7 @@ def versions_first(bench: Bench) -> Any:
     return {"errors": [error_name(first.error_code), error_name(second.error_code)]}
 
 
-@chapter.check("SASL-004", "KIP-511", uses=USES, needs=CREDENTIALS)
+@chapter.check("LOGIN-004", "KIP-511", uses=USES, needs=CREDENTIALS)
 def too_new_versions_first(bench: Bench) -> Any:
     """ApiVersions of an unknown version is answered before the login, and may be sent again.
 
@@ -143,7 +143,7 @@ def too_new_versions_first(bench: Bench) -> Any:
     }
 
 
-@chapter.check("SASL-005", BEFORE_LOGIN, uses={**USES, "Metadata": 1}, needs=CREDENTIALS)
+@chapter.check("LOGIN-005", BEFORE_LOGIN, uses={**USES, "Metadata": 1}, needs=CREDENTIALS)
 def before_login(bench: Bench) -> Any:
     """Other requests before the login close the connection.
 
@@ -156,7 +156,7 @@ def before_login(bench: Bench) -> Any:
     return {"closed": [first.is_closed(), second.is_closed()]}
 
 
-@chapter.check("SASL-006", BEFORE_LOGIN, uses={**USES, "Metadata": 1}, needs=CREDENTIALS)
+@chapter.check("LOGIN-006", BEFORE_LOGIN, uses={**USES, "Metadata": 1}, needs=CREDENTIALS)
 def between_handshake_and_token(bench: Bench) -> Any:
     """Another request between the handshake and the token is refused, and the connection closed.
 
@@ -172,7 +172,7 @@ def between_handshake_and_token(bench: Bench) -> Any:
     return {"response": True, "closed": connection.is_closed()}
 
 
-@chapter.check("SASL-007", "KafkaApis.handleSaslHandshakeRequest", uses=USES, needs=CREDENTIALS)
+@chapter.check("LOGIN-007", "KafkaApis.handleSaslHandshakeRequest", uses=USES, needs=CREDENTIALS)
 def after_login(bench: Bench) -> Any:
     """SaslHandshake and SaslAuthenticate after the login are refused.
 
@@ -186,7 +186,7 @@ def after_login(bench: Bench) -> Any:
     return {"errors": [error_name(each.error_code) for each in (first, second, third)]}
 
 
-@chapter.check("SASL-008", "CVE-2022-34917: sasl.server.max.receive.size", uses=USES, needs=CREDENTIALS)
+@chapter.check("LOGIN-008", "CVE-2022-34917: sasl.server.max.receive.size", uses=USES, needs=CREDENTIALS)
 def too_large(bench: Bench) -> Any:
     """A frame above sasl.server.max.receive.size closes a connection before its login.
 
@@ -201,7 +201,7 @@ def too_large(bench: Bench) -> Any:
 # PLAIN
 
 
-@chapter.check("SASL-009", "KIP-152", uses=USES, needs=PLAIN)
+@chapter.check("LOGIN-009", "KIP-152", uses=USES, needs=PLAIN)
 def plain(bench: Bench) -> Any:
     """PLAIN with the right password logs in, in every version of SaslAuthenticate.
 
@@ -217,7 +217,7 @@ def plain(bench: Bench) -> Any:
     return {"right": [each == ["NONE", True, "NONE"] for each in found]}
 
 
-@chapter.check("SASL-010", "KIP-43", uses={"SaslHandshake": 0}, needs=PLAIN)
+@chapter.check("LOGIN-010", "KIP-43", uses={"SaslHandshake": 0}, needs=PLAIN)
 def plain_without_headers(bench: Bench) -> Any:
     """After SaslHandshake 0, tokens are frames without headers.
 
@@ -231,7 +231,7 @@ def plain_without_headers(bench: Bench) -> Any:
     return {"errors": [error_name(first.error_code), error_name(then.error_code)], "token": token.hex()}
 
 
-@chapter.check("SASL-011", "KIP-152", uses=USES, needs=PLAIN)
+@chapter.check("LOGIN-011", "KIP-152", uses=USES, needs=PLAIN)
 def wrong_password(bench: Bench) -> Any:
     """A wrong password and an unknown user have the same error, and the connection is closed.
 
@@ -242,7 +242,7 @@ def wrong_password(bench: Bench) -> Any:
     return {"outcomes": [_outcome(_begun(bench, "PLAIN"), each) for each in tokens]}
 
 
-@chapter.check("SASL-012", "KIP-43", uses={"SaslHandshake": 0}, needs=PLAIN)
+@chapter.check("LOGIN-012", "KIP-43", uses={"SaslHandshake": 0}, needs=PLAIN)
 def wrong_password_without_headers(bench: Bench) -> Any:
     """After SaslHandshake 0, a wrong password closes the connection without a response.
 
@@ -255,7 +255,7 @@ def wrong_password_without_headers(bench: Bench) -> Any:
     return {"closed": connection.is_closed()}
 
 
-@chapter.check("SASL-013", "RFC 4616; PlainSaslServer", uses=USES, needs=PLAIN)
+@chapter.check("LOGIN-013", "RFC 4616; PlainSaslServer", uses=USES, needs=PLAIN)
 def authorization_id(bench: Bench) -> Any:
     """PLAIN accepts the user itself as authorization id, and nobody else.
 
@@ -268,7 +268,7 @@ def authorization_id(bench: Bench) -> Any:
     return {"own": error_name(own.error_code), "other": other}
 
 
-@chapter.check("SASL-014", "RFC 4616; PlainSaslServer", uses=USES, needs=PLAIN)
+@chapter.check("LOGIN-014", "RFC 4616; PlainSaslServer", uses=USES, needs=PLAIN)
 def malformed(bench: Bench) -> Any:
     """Tokens that are not those of PLAIN are refused.
 
@@ -305,7 +305,7 @@ def _logged_in(bench: Bench, mechanism: str) -> Any:
     }
 
 
-@chapter.check("SASL-020", "KIP-84; RFC 5802, RFC 7677", uses=SCRAM_USES, needs=OWN_USERS)
+@chapter.check("LOGIN-020", "KIP-84; RFC 5802, RFC 7677", uses=SCRAM_USES, needs=OWN_USERS)
 def scram_256(bench: Bench) -> Any:
     """SCRAM-SHA-256 logs in, and the broker proves that it knows the password.
 
@@ -315,7 +315,7 @@ def scram_256(bench: Bench) -> Any:
     return _logged_in(bench, SHA_256)
 
 
-@chapter.check("SASL-021", "KIP-84; RFC 5802", uses=SCRAM_USES, needs=OWN_USERS)
+@chapter.check("LOGIN-021", "KIP-84; RFC 5802", uses=SCRAM_USES, needs=OWN_USERS)
 def scram_512(bench: Bench) -> Any:
     """SCRAM-SHA-512 logs in, and the broker proves that it knows the password.
 
@@ -325,7 +325,7 @@ def scram_512(bench: Bench) -> Any:
     return _logged_in(bench, SHA_512)
 
 
-@chapter.check("SASL-022", "KIP-43; RFC 5802", uses={**SCRAM_USES, "SaslHandshake": 0}, needs=OWN_USERS)
+@chapter.check("LOGIN-022", "KIP-43; RFC 5802", uses={**SCRAM_USES, "SaslHandshake": 0}, needs=OWN_USERS)
 def scram_without_headers(bench: Bench) -> Any:
     """SCRAM logs in after SaslHandshake 0, with tokens in frames without headers.
 
@@ -342,7 +342,7 @@ def scram_without_headers(bench: Bench) -> Any:
     }
 
 
-@chapter.check("SASL-023", "KIP-152; ScramSaslServer", uses=SCRAM_USES, needs=OWN_USERS)
+@chapter.check("LOGIN-023", "KIP-152; ScramSaslServer", uses=SCRAM_USES, needs=OWN_USERS)
 def scram_wrong_password(bench: Bench) -> Any:
     """A wrong password of SCRAM is refused, and the connection is closed.
 
@@ -360,7 +360,7 @@ def scram_wrong_password(bench: Bench) -> Any:
 
 
 @chapter.check(
-    "SASL-024",
+    "LOGIN-024",
     "KIP-152; ScramSaslServer",
     uses=SCRAM_USES,
     needs=OWN_USERS,
@@ -387,7 +387,7 @@ def scram_unknown_user(bench: Bench) -> Any:
     return {"error": error_name(body.error_code), "at the name": is_early, "closed": connection.is_closed()}
 
 
-@chapter.check("SASL-025", "RFC 5802; ScramMessages", uses=SCRAM_USES, needs=OWN_USERS)
+@chapter.check("LOGIN-025", "RFC 5802; ScramMessages", uses=SCRAM_USES, needs=OWN_USERS)
 def scram_malformed(bench: Bench) -> Any:
     """First messages that are not those of SCRAM are refused.
 
@@ -399,7 +399,7 @@ def scram_malformed(bench: Bench) -> Any:
     return {"outcomes": [_outcome(_begun(bench, SHA_256), each.encode()) for each in wrong]}
 
 
-@chapter.check("SASL-026", "RFC 5802; ScramSaslServer", uses=SCRAM_USES, needs=OWN_USERS)
+@chapter.check("LOGIN-026", "RFC 5802; ScramSaslServer", uses=SCRAM_USES, needs=OWN_USERS)
 def scram_other_nonce(bench: Bench) -> Any:
     """A last message with another nonce or without a proof is refused.
 
@@ -415,7 +415,7 @@ def scram_other_nonce(bench: Bench) -> Any:
     return {"errors": [error_name(each.error_code) for each in bodies]}
 
 
-@chapter.check("SASL-027", "RFC 5802; ScramSaslServer", uses=SCRAM_USES, needs=OWN_USERS)
+@chapter.check("LOGIN-027", "RFC 5802; ScramSaslServer", uses=SCRAM_USES, needs=OWN_USERS)
 def scram_authorization_id(bench: Bench) -> Any:
     """SCRAM refuses another authorization id than the user.
 
@@ -427,7 +427,7 @@ def scram_authorization_id(bench: Bench) -> Any:
     return _outcome(_begun(bench, SHA_256), first)
 
 
-@chapter.check("SASL-028", "KIP-84; RFC 5802", uses=SCRAM_USES, needs=OWN_USERS)
+@chapter.check("LOGIN-028", "KIP-84; RFC 5802", uses=SCRAM_USES, needs=OWN_USERS)
 def scram_nonces(bench: Bench) -> Any:
     """The broker's nonce is another one in each login, and salt and iterations are the same.
 
@@ -445,7 +445,7 @@ def scram_nonces(bench: Bench) -> Any:
     }
 
 
-@chapter.check("SASL-029", "KIP-84", uses=SCRAM_USES, needs=OWN_USERS)
+@chapter.check("LOGIN-029", "KIP-84", uses=SCRAM_USES, needs=OWN_USERS)
 def other_mechanism(bench: Bench) -> Any:
     """A user of one mechanism cannot log in with the other.
 
