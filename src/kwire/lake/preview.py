@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kwire.errors import TableError
 from kwire.lake.append import Appended, ReadNotes, RowOptions, missing_offsets, read_offsets
 from kwire.lake.dead_letters import place_of
-from kwire.lake.record_tables import RecordTables, read_index
+from kwire.lake.record_tables import UNFIT, RecordTables, read_index
 from kwire.lake.table import LakeTable
 
 if TYPE_CHECKING:
@@ -61,9 +61,10 @@ def planned_tables(
     from kwire.schemas.record_types import RecordSplitter
 
     counts, splitter = Counter[str](), RecordSplitter(records.types.registry)
-    subjects = dict[str, str]()
+    skipped = set[str]()
     table.refresh()
     records.warn_of_lost(table)
+    known = read_index(table) if table.exists else {}
     for log, each in planned_offsets(table, logs, rows, fill=fill):
         if each.start_offset == each.end_offset:
             continue
@@ -73,17 +74,18 @@ def planned_tables(
                 row = min(split.errors)
                 raise TableError(f"{place_of(batch, row)}: {split.errors[row]}", table.name)
             for record, indexes in split.by_record.items():
-                subject = subjects.setdefault(record, records.types.subject_of(record, log.topic))
-                if record not in counts and (unfit := records.unfit(record, subject)) is not None:
-                    if not records.has_dead_letters:
-                        raise unfit
-                    continue
-                counts[record] += len(indexes)
-    known = read_index(table) if table.exists else {}
+                if record not in counts and record not in skipped:
+                    try:
+                        records.decoding(record, known.get(record) or records.types.subject_of(record, log.topic))
+                    except UNFIT:
+                        if record in known or not records.has_dead_letters:
+                            raise
+                        skipped.add(record)
+                if record not in skipped:
+                    counts[record] += len(indexes)
     records.check([*known, *(record for record in counts if record not in known)])
     planned = []
     for record, count in sorted(counts.items()):
-        records.types.decoding(record, known.get(record, subjects[record]), is_wrapped=records.has_dead_letters)
         name = records.table_of(record)
         with records.open(name) as one:
             one.refresh()

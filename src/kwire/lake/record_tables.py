@@ -48,9 +48,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kwire.schemas.choice import SchemaChoice
+    from kwire.schemas.record_values import ValueDecoding
     from kwire.schemas.registry import Registry
 
-__all__ = ["HISTORY", "RecordPlans", "RecordTables", "suffix_of"]
+__all__ = ["HISTORY", "UNFIT", "RecordPlans", "RecordTables", "suffix_of"]
 
 MAX_TABLES = 100
 MAX_SUFFIX = 180  # characters; with a table's name below what file systems and catalogs take
@@ -58,6 +59,7 @@ MAX_SUFFIX = 180  # characters; with a table's name below what file systems and 
 logger = logging.getLogger("kwire.lake")
 
 HISTORY = "tables by record type have the history of their type; they cannot be merged by key or have changes"
+UNFIT = (OptionError, InvalidSchema)
 WORD = re.compile(r"[0-9A-Za-z]")
 ESCAPED = re.compile(r"_x[0-9A-F]{4,6}(?![0-9A-Za-z])")  # or what would be one, with the next character escaped
 
@@ -137,11 +139,13 @@ class RecordPlans:
         topic: that has it. known: other new ones. Raises TableError for too many tables, OptionError, RegistryError.
         """
         subject = self.subject_of(record, topic)
-        if (unfit := self.tables.unfit(record, subject)) is not None:
-            return unfit
+        try:
+            decoding = self.tables.decoding(record, subject)
+        except UNFIT as error:
+            return error
         new = [each.record for each in known if each.record not in self.records]
         self.tables.check([*self.records, *new, record])
-        return self.tables.prepare_record(record, subject, self.schema, self.dead)
+        return self.tables.prepare_record(record, subject, decoding, self.schema, self.dead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,17 +197,14 @@ class RecordTables:
         """Return the name of a type's table. Raises OptionError for a name that is too long."""
         return f"{self.name.rstrip('/')}_{suffix_of(record)}"
 
-    def unfit(self, record: str, subject: str) -> KwireError | None:
-        """Return why there can be no table of a type, whatever the options are: its name, or its schema.
+    def decoding(self, record: str, subject: str) -> ValueDecoding:
+        """Return how values of a type are decoded.
 
-        Raises RegistryError.
+        Raises UNFIT if there can be no table of the type: its name is too long, or its schema has no Arrow type;
+        RegistryError.
         """
-        try:
-            self.table_of(record)
-            self.types.decoding(record, subject, is_wrapped=self.has_dead_letters)
-        except (OptionError, InvalidSchema) as error:
-            return error
-        return None
+        self.table_of(record)
+        return self.types.decoding(record, subject, is_wrapped=self.has_dead_letters)
 
     def check(self, records: Iterable[str]) -> None:
         """Raise TableError for more tables than the limit, and for two that some file systems cannot tell apart."""
@@ -242,7 +243,10 @@ class RecordTables:
                     f"subject: the index {self.name} has subject '{subject}' for record type '{record}', which "
                     f"'{self.types.subject}' does not give; name the strategy of the tables, or write to others"
                 )
-        records = {record: self.prepare_record(record, subject, schema, dead) for record, subject in subjects.items()}
+        records = {
+            record: self.prepare_record(record, subject, self.decoding(record, subject), schema, dead)
+            for record, subject in subjects.items()
+        }
         state = self._give_up(index, state, {record: each.state for record, each in records.items()}, plan)
         return RecordPlans(tables=self, plan=plan, state=state, dead=dead, schema=schema, records=records)
 
@@ -289,12 +293,10 @@ class RecordTables:
         index.refresh_known()
         return index.state()
 
-    def prepare_record(self, record: str, subject: str, schema: pa.Schema, dead: LetterPlan | None) -> RecordPlan:
-        """Create the table of a record type, or add new columns.
-
-        Raises OptionError, TableError, RegistryError, InvalidSchema.
-        """
-        decoding = self.types.decoding(record, subject, is_wrapped=self.has_dead_letters)
+    def prepare_record(
+        self, record: str, subject: str, decoding: ValueDecoding, schema: pa.Schema, dead: LetterPlan | None
+    ) -> RecordPlan:
+        """Create the table of a record type, or add new columns. Raises OptionError, TableError."""
         wanted = decoding.schema_of(schema)
         if self.has_dead_letters:
             wanted = unwrapped_schema(wanted)
