@@ -115,7 +115,7 @@ class CoordinatorLog(Protocol):
     def delete_before(self, partition: int, offset: int) -> None:
         """Delete the records of a partition below an offset; their files go with the next check of retention.
 
-        A partition without a leader is left alone. Raises BrokerError, LogError.
+        A partition without a leader is unchanged. Raises BrokerError, LogError.
         """
 
     def replay(self, partition: int | None = None) -> Iterator[TypedRecord]:

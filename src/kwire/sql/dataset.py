@@ -33,7 +33,7 @@ __all__ = ["TopicDataset", "TopicFragment", "TopicScanner"]
 
 # `count(*)` reads the first column, which costs nothing.
 COLUMNS = ("partition", "offset", "timestamp", "key", "value", "headers", "topic", "timestampType")
-# Some ten batches are in memory at once, as they are stored and decoded. Larger ones are not faster: these stay in
+# Some ten batches are in memory at a time, stored and decoded ones. Larger ones are not faster: these stay in
 # the processor's cache.
 BATCH_BYTES = 2 << 20
 SMALLEST_PIECE = 100_000  # offsets; opening a partition twice costs more than reading this few

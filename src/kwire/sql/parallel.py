@@ -44,7 +44,7 @@ class _Reading(Generic[T]):
         self._sources, self._choosing = sources, threading.Lock()
         self._read: deque[T] = deque()
         self._lock = threading.Lock()
-        # Each wakes those that can go on: a thread that wakes for nothing still takes the interpreter's lock.
+        # Each wakes those that can go on: a thread that wakes and has nothing to do still takes the interpreter's lock.
         self._added, self._taken = threading.Condition(self._lock), threading.Condition(self._lock)
         self._error: BaseException | None = None
         self._is_closed = False

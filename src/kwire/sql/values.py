@@ -27,7 +27,7 @@ DECODABLE = ("key", "value")
 SAMPLE = 1000
 """Values that the type of JSON is inferred from."""
 SAMPLE_BYTES = 256 << 10
-"""Of what is read at once for the sample: of many partitions, each has a few of its values."""
+"""Of what is read at a time for the sample: of many partitions, each has a few of its values."""
 
 Decode: TypeAlias = Callable[[pa.Array, "pa.Array | None"], pa.Array]
 """Decodes binary values, given the headers of their records, to an array of struct<value, error>."""

@@ -130,7 +130,7 @@ class ShareCoordinator:
     def snapshot_cold(self) -> None:
         """Write snapshots of states without a recent one, which would keep prune() from deleting newer records.
 
-        A partition of the topic whose states all have been written so, and not otherwise since then, is left alone.
+        A partition of the topic whose states all have been written so, and not otherwise since then, is unchanged.
         Source: ShareCoordinatorShard.snapshotColdPartitions.
         """
         now_ms = self._clock.now_ms()

@@ -135,7 +135,7 @@ def sql(
 def _open_session() -> Session:
     """Return a session. Arrow then allocates with jemalloc where it is built in, or as ARROW_DEFAULT_MEMORY_POOL says.
 
-    One thread frees the batches that another one made, and mimalloc gives back less of these: a query of Avro values
+    One thread frees the batches that another one made, and mimalloc returns less of these: a query of Avro values
     has its peak at 310 MB with it, and at 250 MB with jemalloc.
     """
     import pyarrow as pa

@@ -99,8 +99,8 @@ class Session:
     """A run against one cluster. servers: its addresses, the first that accepts connections is used.
 
     exchange_s: deadline of a response. settled_s: how long a broker may take to know what the controller has altered.
-    with_users: create users although the cluster has others. lacking: what needs.lacks has found out. stranger: a user
-    without any rights, once a check has needed it.
+    with_users: create users although the cluster has others. lacking: what needs.lacks has found out. stranger: the
+    user without ACLs, once a check has needed it.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ DIFFERENCES = (
     ("QUOTA-010", "Kafka 2.8 fails at an unknown type of match; later ones check it first"),
     (
         "TELEMETRY-006",
-        "Kafka 3.9 throttles a client that asks again because its subscription has changed; 4.x lets it ask at once",
+        "Kafka 3.9 throttles a client that asks again because its subscription has changed; 4.x does not",
     ),
     ("TELEMETRY-007", "Kafka 3.9 fails at an interval that is not a number; 4.x checks it first"),
     ("*-UPDATE-FEATURES-*", "Kafka 4 reports the first error for the whole request; 2.8 had another error for it"),

@@ -21,7 +21,7 @@ LEADER_EPOCH_VERSION, EXPIRING_VERSION, TOPIC_ID_VERSION = 3, 1, 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedOffset:
-    """A committed offset beyond its log, which becomes the log end offset; None: deleted, there is no such log.
+    """A committed offset beyond its log, which becomes the log end offset; None: deleted, since the log does not exist.
 
     Of a share group, the offset after the last one that its state says something about, -1 if there is none.
     """

@@ -113,7 +113,7 @@ def read_states(surveys: Mapping[TopicPartition, Survey | None]) -> CutStates:
 
 
 def look_ahead(found: CutStates, ended: set[Key], record: TypedRecord) -> None:
-    """Note what a record above the cut tells of a state below it. ended: states that began again, or were deleted."""
+    """Note what a record above the cut says about a state below it. ended: states that began again, or were deleted."""
     own = cast("m.ShareSnapshotKey | m.ShareUpdateKey", record.key)
     key = (own.group_id, own.topic_id, own.partition)
     known = found.partitions.get(key)

@@ -265,7 +265,7 @@ def old_description(bench: Bench) -> Any:
     """DescribeAcls 0 has no prefixed ACLs.
 
     Create a literal and a prefixed ACL, and describe them with version 0.
-    Only the literal one is there.
+    Only the literal one is returned.
     """
     name, principal = bench.name("thing"), f"User:{bench.name('user')}"
     _create(bench, _entry(principal, name), _entry(principal, name, resource_pattern_type=PREFIXED))

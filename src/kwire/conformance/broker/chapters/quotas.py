@@ -73,7 +73,7 @@ def altered(bench: Bench) -> Any:
     """Quotas of a client id are altered and described.
 
     Set a producer_byte_rate and a consumer_byte_rate for a client id, and describe it.
-    Both are there, and no others.
+    Both are returned, and no others.
     """
     entity: Entity = {"client-id": bench.name("client")}
     values: dict[str, float | None] = {PRODUCER: 1_000_000.0, CONSUMER: 2_000_000.0}
@@ -86,7 +86,7 @@ def validated_only(bench: Bench) -> Any:
     """AlterClientQuotas with validate_only sets nothing.
 
     Validate a quota, then set another one, and describe the client id.
-    Only the second is there.
+    Only the second is returned.
     """
     entity: Entity = {"client-id": bench.name("client")}
     errors = [_alter(bench, entity, {PRODUCER: 1_000_000.0}, validate_only=True)]
@@ -224,7 +224,7 @@ def _throttled(bench: Bench, topic: Topic, client_id: str, user: User | None = N
 
 @chapter.check("QUOTA-006", "KIP-13, KIP-219", uses={**USES, "Topics": -1, "Produce": 3})
 def throttled(bench: Bench) -> Any:
-    """A producer above its quota is told of a throttle time, and others are not.
+    """A producer above its quota gets a throttle time, and others do not.
 
     Set a producer_byte_rate of 1024 for a client id, and produce some 40,000 bytes with it each on a new
     connection, until there is a throttle time; then with another client id.
@@ -242,7 +242,7 @@ def muted(bench: Bench) -> Any:
 
     Set a producer_byte_rate of 10,000 for a client id, and produce 110,000 bytes until there is a throttle time. Send
     ApiVersions on the same connection.
-    The response to Produce comes at once; the broker is silent for most of the throttle time, or of a second.
+    The response to Produce comes immediately; the broker is silent for most of the throttle time, or of a second.
     """
     topic, client = bench.topic(), bench.name("client")
     _alter(bench, {"client-id": client}, {PRODUCER: 10_000.0})
@@ -256,7 +256,7 @@ def muted(bench: Bench) -> Any:
 
 @chapter.check("QUOTA-008", "KIP-13, KIP-219", uses={**USES, "Topics": -1, "Produce": 3, "Fetch": 4})
 def consumer(bench: Bench) -> Any:
-    """A consumer above its quota is told of a throttle time, and gets no records with it.
+    """A consumer above its quota gets a throttle time, and no records with it.
 
     Set a consumer_byte_rate of 1024 for a client id, and fetch some 40,000 bytes with it until there is a throttle
     time.
@@ -314,7 +314,7 @@ def mutations(bench: Bench) -> Any:
 
 @chapter.check("QUOTA-012", "KIP-124", uses=USES)
 def request_time(bench: Bench) -> Any:
-    """A client above its quota of request time is told of a throttle time.
+    """A client above its quota of request time gets a throttle time.
 
     Set a request_percentage of 0.001 for a client id, and send Metadata for all topics with it until there is a
     throttle time.

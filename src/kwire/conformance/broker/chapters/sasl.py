@@ -124,7 +124,7 @@ def versions_first(bench: Bench) -> Any:
 
 @chapter.check("LOGIN-004", "KIP-511", uses=USES, needs=CREDENTIALS)
 def too_new_versions_first(bench: Bench) -> Any:
-    """ApiVersions of an unknown version is answered before the login, and may be sent again.
+    """ApiVersions of an unknown version has a response before the login, and may be sent again.
 
     Send ApiVersions 99 without a login, then ApiVersions 0, then SaslHandshake 1.
     The first has the error UNSUPPORTED_VERSION in the format of version 0, the others none.
@@ -206,7 +206,7 @@ def plain(bench: Bench) -> Any:
     """PLAIN with the right password logs in, in every version of SaslAuthenticate.
 
     Log in with the given credentials and each served version of SaslAuthenticate, and send ApiVersions.
-    There is no error, and the broker's token is empty.
+    The response has no error, and an empty token.
     """
     found = []
     for version in range(bench.best("SaslAuthenticate", 2) + 1):
@@ -221,7 +221,7 @@ def plain(bench: Bench) -> Any:
 def plain_without_headers(bench: Bench) -> Any:
     """After SaslHandshake 0, tokens are frames without headers.
 
-    Send SaslHandshake 0, and the token of PLAIN in a frame of its own, then ApiVersions.
+    Send SaslHandshake 0, and the token of PLAIN in a separate frame, then ApiVersions.
     The broker's token is empty, and ApiVersions has no error.
     """
     connection = bench.connect(logs_in=False)
@@ -499,7 +499,7 @@ def changed_password(bench: Bench) -> Any:
 
 @chapter.check("USER-003", "KIP-554", uses=USERS, needs=OWN_USERS)
 def deleted(bench: Bench) -> Any:
-    """A deleted user is gone, and cannot log in any more; a login of before goes on.
+    """A deleted user does not exist, and cannot log in any more; an earlier login stays valid.
 
     Create a user, log in, delete the user, describe it, log in again, and use the first connection.
     """

@@ -26,7 +26,7 @@ INTERVAL_MS = 200_000
 """Of the checks' subscriptions: longer than a run, and less than the default."""
 METRICS = "org.apache.kafka.producer.,org.apache.kafka.consumer."
 SOFTWARE = {"client_software_name": "kwire", "client_software_version": "1.2.3"}
-OWN = "the cluster has subscriptions of its own that match every client"
+OWN = "the cluster has other subscriptions that match every client"
 OF_THE_CLUSTER = (Allowed(path="interval", reason=OWN), Allowed(path="metrics*", reason=OWN))
 
 
