@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kwire.records import write_batch
-from kwire.storage.header_walk import HeaderWalk, after_plain_batches
+from kwire.storage.header_walk import HeaderWalk, PlainBatches, plain_batches
 from kwire.storage.store import REMOTE_WINDOW_BYTES, LocalFile
 from tests.log.writing import NOW, batch, record
 
@@ -93,6 +93,11 @@ def test_a_long_walk_over_a_store_makes_few_requests(
         assert file.requests == requests
 
 
+def end_of(plain: PlainBatches | None) -> int:
+    assert plain is not None
+    return plain.end
+
+
 def test_plain_batches_end_where_a_walk_has_another_one(tmp_path: Path) -> None:
     """Each bit of a header may be wrong: what is skipped is what a walk finds plain, and no more."""
     path = tmp_path / "x.log"
@@ -106,11 +111,62 @@ def test_plain_batches_end_where_a_walk_has_another_one(tmp_path: Path) -> None:
         with LocalFile(str(path)) as file:
             walk = HeaderWalk(file)
             plain = [each for each in walk if each.magic == 2 and not each.is_transactional]
-            reached = after_plain_batches(file, 0)
+            reached = end_of(plain_batches(file, 0))
             assert reached == starts[2] or reached == plain[-1].position + plain[-1].size_bytes
             assert (reached > starts[2]) == (starts[2] in {each.position for each in plain}), place
-            assert after_plain_batches(file, 0, 1) == starts[1]
+            assert end_of(plain_batches(file, 0, 1)) == starts[1]
+            assert plain_batches(file, 0, 0) is None
     for end in range(starts[-1], size + 1):
         path.write_bytes(whole[:end])
         with LocalFile(str(path)) as file:
-            assert after_plain_batches(file, 0) == (size if end == size else starts[-1])
+            assert end_of(plain_batches(file, 0)) == (size if end == size else starts[-1])
+
+
+class CountingFile(LocalFile):
+    """A file that counts its reads."""
+
+    reads = 0
+
+    def pread(self, position: int, n: int) -> bytes:
+        self.reads += 1
+        return super().pread(position, n)
+
+
+def test_plain_batches_that_are_known_are_not_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    *starts, size = written(path, 2, count=50)
+    with CountingFile(str(path)) as file:
+        first = plain_batches(file, starts[10], 30)
+        assert first is not None
+        assert (first.start, first.end, first.last) == (starts[10], starts[30], starts[29])
+        file.reads = 0
+        again = plain_batches(file, starts[20], 30, first)
+        assert again == first
+        assert file.reads == 3, "the last one that is known, the one after it, and the last one again"
+        longer = plain_batches(file, starts[29], None, first)
+        assert longer is not None
+        assert (longer.start, longer.end) == (starts[10], size)
+        for outside in (starts[9], starts[30]):
+            other = plain_batches(file, outside, 31, first)
+            assert other is not None
+            assert other.start == outside
+
+
+def test_plain_batches_are_read_again_in_a_file_that_was_replaced_or_cut(tmp_path: Path) -> None:
+    """A follower cuts its log, and compaction replaces a file: what was known may be a transaction now."""
+    path = tmp_path / "x.log"
+    *starts, size = written(path, 2, count=10)
+    with LocalFile(str(path)) as file:
+        known = plain_batches(file, 0)
+    assert known is not None
+    assert known.end == size
+    whole = path.read_bytes()
+    changed = bytearray(whole)
+    changed[starts[4] + 22] |= 0x10  # transactional
+    path.write_bytes(changed[: starts[9]] + write_batch([record(b"y" * 9, NOW)], base_offset=9))
+    with LocalFile(str(path)) as file:
+        assert end_of(plain_batches(file, 0, None, known)) == starts[4], "the last batch is another one"
+    (tmp_path / "cleaned").write_bytes(changed)
+    (tmp_path / "cleaned").replace(path)
+    with LocalFile(str(path)) as file:
+        assert end_of(plain_batches(file, 0, None, known)) == starts[4], "another file, with the last batch as it was"

@@ -7,8 +7,10 @@ in `kwire.records.format.batch_header`; rules R-01 to R-04.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kwire.errors import CorruptBatch
 from kwire.records.attributes import TRANSACTIONAL_FLAG
@@ -20,9 +22,9 @@ from kwire.records.format.batch_header import (
     header_fault,
     parse_header,
 )
-from kwire.storage.store import REMOTE_WINDOW_BYTES, StoredFile
+from kwire.storage.store import REMOTE_WINDOW_BYTES, DescriptorFile, StoredFile
 
-__all__ = ["HeaderWalk", "after_plain_batches", "header_at", "is_zero_tail"]
+__all__ = ["HeaderWalk", "PlainBatches", "header_at", "is_zero_tail", "plain_batches"]
 
 MOST_WINDOW_BYTES = 8 << 20  # of a store's file
 PLAIN = struct.Struct(">qi4xb4xhi")  # offset, size, magic, attributes, last offset delta
@@ -66,12 +68,38 @@ class HeaderWalk:
             yield header
 
 
-def after_plain_batches(file: StoredFile, position: int, end_offset: int | None = None) -> int:
-    """Return the position of the first batch that is not plain: magic 2, outside of transactions, below end_offset.
+class PlainBatches(NamedTuple):
+    """Batches of a local file, one after the other, that are magic 2 and outside of transactions.
 
-    position: of a batch. A batch with an impossible header, or that the file does not have whole, is not plain either.
-    For local files, where it takes a quarter of the time of a HeaderWalk: each batch is a pread of its own.
+    start, end: their positions in the file. last, header: position and header of the last one. inode: of the file.
     """
+
+    start: int
+    end: int
+    last: int
+    header: bytes
+    inode: int
+
+    def reach(self, file: DescriptorFile, position: int) -> bool:
+        """Return whether the file still has them, and a position is in them: if the last one is there, so are all."""
+        return (
+            self.start <= position < self.end
+            and os.fstat(file.fileno()).st_ino == self.inode
+            and file.pread(self.last, DEFAULT_HEADER_BYTES) == self.header
+        )
+
+
+def plain_batches(
+    file: DescriptorFile, position: int, end_offset: int | None = None, known: PlainBatches | None = None
+) -> PlainBatches | None:
+    """Return the plain batches from a position on, of offsets below end_offset; None if the first one is none of them.
+
+    position: of a batch. known: found before, and not read again. A batch with an impossible header, or that the file
+    does not have whole, is not plain. It takes a quarter of the time of a HeaderWalk: each batch is a pread of its own.
+    """
+    start, last = position, -1
+    if known is not None and known.reach(file, position):
+        start, last, position = known.start, known.last, known.end
     size, limit = file.size(), 1 << 63 if end_offset is None else end_offset
     while len(header := file.pread(position, PLAIN.size)) == PLAIN.size:
         offset, batch_size, magic, attributes, delta = PLAIN.unpack(header)
@@ -80,8 +108,10 @@ def after_plain_batches(file: StoredFile, position: int, end_offset: int | None 
             break
         if delta < 0 or offset + delta >= 1 << 63 or header_fault(batch_size, magic) is not None:
             break
-        position = end
-    return position
+        last, position = position, end
+    if last < 0:
+        return None
+    return PlainBatches(start, position, last, file.pread(last, DEFAULT_HEADER_BYTES), os.fstat(file.fileno()).st_ino)
 
 
 def header_at(file: StoredFile, position: int) -> BatchHeader | None:

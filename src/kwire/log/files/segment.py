@@ -20,7 +20,7 @@ from kwire.log.files.time_index import TimeIndex
 from kwire.log.files.transaction_index import TransactionIndexEntry, parse_transaction_index
 from kwire.records.attributes import NO_TIMESTAMP
 from kwire.records.format.batch_header import BatchHeader
-from kwire.storage.header_walk import HeaderWalk, header_at, is_zero_tail
+from kwire.storage.header_walk import HeaderWalk, PlainBatches, header_at, is_zero_tail
 from kwire.storage.store import Store, StoredFile
 
 INDEX_TRIES = 8  # wrong entries after which the index is no longer used
@@ -44,6 +44,7 @@ class Segment:
 
     base_offset: lower bound of its offsets. next_base: base offset of the next segment, None for the active one.
     size_bytes: of the `.log` file when listed. modified_ms: its modification time, None if unknown to the store.
+    plain_batches: those that a search for transactions has found outside of any, so that the next one skips them.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Segment:
         self.base_offset, self.next_base = files.base_offset, next_base
         self.size_bytes, self.modified_ms = size_bytes, modified_ms
         self._end: End | None = None
+        self.plain_batches: PlainBatches | None = None
 
     def __repr__(self) -> str:
         return f"Segment({self.url!r}, {self.size_bytes} bytes)"

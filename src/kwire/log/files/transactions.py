@@ -19,7 +19,7 @@ from kwire.log.files.segment import Segment
 from kwire.log.files.transaction_index import AbortedTransaction, TransactionIndexEntry
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.format.batch_header import BatchHeader
-from kwire.storage.header_walk import HeaderWalk, after_plain_batches
+from kwire.storage.header_walk import HeaderWalk, plain_batches
 from kwire.storage.store import DescriptorFile, StoredFile
 
 MOST_ENTRIES_CHECKED = 100
@@ -51,7 +51,9 @@ def walk_transactions(
     with closing(segment.open()) as file:
         start = segment.start_for(file, from_offset)
         if isinstance(file, DescriptorFile):
-            start = after_plain_batches(file, start, to_offset)  # most topics have no transactions
+            plain = plain_batches(file, start, to_offset, segment.plain_batches)  # most topics have no transactions
+            if plain is not None:
+                segment.plain_batches, start = plain, plain.end
         walk = HeaderWalk(file, start)
         for header in walk:
             if header.last_offset < from_offset:
