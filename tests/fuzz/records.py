@@ -111,6 +111,7 @@ def guard_pages() -> Iterator[GuardedMemory]:
     """Place the output of kernels, and decompressed payloads, before guard pages too."""
     guard = GuardedMemory()
     originals = ArrowColumns.allocate, ArrowColumns.shrunk, ColumnDecoder.decompress
+    together = ArrowColumns.allocate_together
     decompress_batch = Batch.decompress
 
     def section(self: Batch, payload: memoryview) -> memoryview:
@@ -120,6 +121,13 @@ def guard_pages() -> Iterator[GuardedMemory]:
         memory = guard.allocate(n_bytes)
         buffer = pa.py_buffer(memory)
         self.buffers[place], self.addresses[place] = buffer, buffer.address
+
+    def apart(self: ArrowColumns, sizes: dict[int, int], bitmaps: dict[int, int]) -> None:
+        for place, size in sizes.items():
+            allocate(self, place, size)
+        for place, bits in bitmaps.items():
+            allocate(self, place, (bits + 7) // 8)
+            np.frombuffer(memoryview(self.buffers[place]), np.uint8)[:] = 0xFF
 
     def shrunk(self: ArrowColumns, place: int, n_bytes: int) -> Any:
         return self.buffers[place].slice(0, n_bytes)
@@ -135,11 +143,13 @@ def guard_pages() -> Iterator[GuardedMemory]:
         return written
 
     ArrowColumns.allocate, ArrowColumns.shrunk, ColumnDecoder.decompress = allocate, shrunk, decompress  # type: ignore[method-assign]
+    ArrowColumns.allocate_together = apart  # type: ignore[method-assign]
     Batch.decompress = section  # type: ignore[method-assign]
     try:
         yield guard
     finally:
         ArrowColumns.allocate, ArrowColumns.shrunk, ColumnDecoder.decompress = originals  # type: ignore[method-assign]
+        ArrowColumns.allocate_together = together  # type: ignore[method-assign]
         Batch.decompress = decompress_batch  # type: ignore[method-assign]
 
 

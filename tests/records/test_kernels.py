@@ -6,13 +6,20 @@ import os
 import subprocess
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import google_crc32c
 import numpy as np
+import numpy.typing as npt
 import pytest
+from tests.compiled import needs_compiled_code
 
 from kwire import native
+from kwire.log.reading.chunk_offset_check import first_wrong
+from kwire.records.attributes import CONTROL_FLAG, HIGHEST_CODEC
+from kwire.records.columns import reader
+from kwire.records.columns.decoder import ColumnDecoder
 from kwire.records.format import batch_table as t
 from kwire.records.format.batch_checksums import mark_wrong_crcs
 from kwire.records.format.batch_header import (
@@ -75,3 +82,54 @@ def test_the_guard_page_catches_an_out_of_bounds_access() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout == "inside\n"
     assert done.returncode == -11
+
+
+def header_tables(count: int) -> Iterator[npt.NDArray[np.int64]]:
+    """Yield header tables whose numbers are at and around what decides about a batch."""
+    random = np.random.default_rng(11)
+    for _ in range(count):
+        rows = int(random.integers(1, 9))
+        table = np.zeros((rows, t.COLUMN_COUNT), np.int64)
+        table[:, t.BASE_OFFSET] = random.integers(-1, 12, rows)
+        table[:, t.LAST_OFFSET] = table[:, t.BASE_OFFSET] + random.integers(-1, 4, rows)
+        table[:, t.MAGIC] = random.integers(0, 3, rows)
+        codec = random.integers(0, HIGHEST_CODEC + 2, rows) * random.integers(0, 2, rows)
+        table[:, t.ATTRIBUTES] = codec | random.choice([0, CONTROL_FLAG], rows)
+        table[:, t.COUNT] = random.choice([-1, 0, 1, 2, 2**31 - 1], rows)
+        table[:, t.START] = 1000
+        table[:, t.END] = 1000 + random.integers(0, 16, rows)
+        table[:, t.FAULT] = random.choice([0, 0, 0, t.BAD_CRC], rows)
+        yield table
+
+
+@needs_compiled_code
+def test_compiled_code_and_python_choose_the_same_batches() -> None:
+    columns = ("value",)
+    for number, table in enumerate(header_tables(2000)):
+        decoder = ColumnDecoder(
+            columns,
+            reader.arrow_schema(columns),
+            topic=None,
+            partition=None,
+            check_crc=True,
+            max_decompressed_bytes=1 << 20,
+            max_rows=100,
+            max_bytes=1 << 20,
+            include_control=number % 2 == 0,
+        )
+        decoder.kept_offsets = (number % 7, number % 11)
+        expected = decoder.choose_plain(table.copy())
+        kept, is_plain, records, n_bytes = native.choose_batches(table, *decoder.kept_offsets, number % 2 == 0)
+        chosen = table[:kept]
+        assert np.array_equal(chosen, expected)
+        assert is_plain == (not (chosen[:, t.ATTRIBUTES] & 7).any() and not chosen[:, t.FAULT].any())
+        assert (records, n_bytes) == (chosen[:, t.COUNT].sum(), (chosen[:, t.END] - chosen[:, t.START]).sum())
+
+
+@needs_compiled_code
+def test_compiled_code_and_python_find_the_same_wrong_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = [(table, number % 5 - 2, number % 17) for number, table in enumerate(header_tables(2000))]
+    found = [first_wrong(*each) for each in tables]
+    monkeypatch.setattr(native, "LEVEL", None)
+    assert found == [first_wrong(*each) for each in tables]
+    assert {-1, 0, 1, 2} <= set(found)

@@ -69,6 +69,55 @@ KERNEL(scan_batches) {
     results[2] = ending;
 }
 
+/* (table, floor, ceiling) -> row or -1: kwire.log.reading.chunk_offset_check.first_wrong. */
+KERNEL(first_wrong_offsets) {
+    const Batch *table = (const Batch *)arguments[0];
+    int64_t floor = arguments[3];
+    const int64_t ceiling = arguments[4];
+    for (int64_t i = 0; i < arguments[1]; i++) {
+        const int64_t first = table[i].base_offset, last = table[i].last_offset;
+        if (first < floor || last < first || last >= ceiling) {
+            results[0] = i;
+            return;
+        }
+        floor = last + 1;
+    }
+    results[0] = -1;
+}
+
+/* Keep the rows of a table that have to be decoded or reported, at its beginning.
+ *
+ * (table, lowest_offset, highest_offset, keeps_control) -> rows kept, whether all are uncompressed and without a fault,
+ * their records, bytes of their records: kwire.records.columns.decoder.ColumnDecoder.choose. */
+KERNEL(choose_batches) {
+    Batch *table = (Batch *)arguments[0];
+    const int64_t lowest = arguments[3], highest = arguments[4], keeps_control = arguments[5];
+    int64_t kept = 0, records = 0, bytes = 0;
+    int is_plain = 1;
+    for (int64_t i = 0; i < arguments[1]; i++) {
+        Batch batch = table[i];
+        const int64_t codec = batch.attributes & CODEC_MASK;
+        const int is_default = batch.magic == 2;
+        const int begins_in_time = batch.base_offset <= highest || (!is_default && codec != 0);
+        const int is_kept = batch.last_offset >= lowest && begins_in_time && batch.count != 0;
+        if (is_default && !keeps_control && batch.attributes & CONTROL_FLAG) batch.shift = 1;
+        if (codec > HIGHEST_CODEC && !batch.fault) batch.fault = BAD_CODEC;
+        if (is_kept && is_default && !batch.fault) {
+            const int64_t most = (batch.end - batch.start) / SMALLEST_RECORD_BYTES;
+            if (batch.count < 0 || (codec == 0 && batch.count > most)) batch.fault = FAULT_RECORD_COUNT;
+        }
+        if (!is_kept && !batch.fault) continue;
+        if (codec || batch.fault) is_plain = 0;
+        records += batch.count;
+        bytes += batch.end - batch.start;
+        table[kept++] = batch;
+    }
+    results[0] = kept;
+    results[1] = is_plain;
+    results[2] = records;
+    results[3] = bytes;
+}
+
 /* (data, position, left, floor, ceiling) -> position or -1: kwire.maintenance.verify.resync.find_header. */
 KERNEL(find_header) {
     const uint8_t *data = (const uint8_t *)arguments[0];

@@ -164,11 +164,12 @@ def build(folders: Mapping[str, Path], sanitize: bool = False) -> list[Path]:
 
 @dataclass(frozen=True)
 class Export:
-    """An exported kernel: the kinds of its parameters and results, as in module.c."""
+    """An exported kernel: the kinds of its parameters and results, as in module.c; whether it keeps the GIL."""
 
     name: str
     parameters: str
     results: str
+    is_brief: bool
 
 
 PARAMETER_KINDS = {
@@ -192,8 +193,9 @@ def parameter_kind(name: str) -> str:
 
 
 def kernels() -> list[Export]:
-    """Return all kernels: the functions that `_kernels.pyi` declares below "Kernels"."""
+    """Return all kernels: the functions that `_kernels.pyi` declares below "Kernels" and "Brief kernels"."""
     text = SIGNATURES.read_text(encoding="utf-8").partition("\n# Kernels\n")[2]
+    first_brief = text.partition("\n# Brief kernels\n")[0].count("\n") + 1
     exports = []
     for each in ast.parse(text).body:
         if not isinstance(each, ast.FunctionDef) or each.returns is None:
@@ -201,7 +203,8 @@ def kernels() -> list[Export]:
         types = [ast.unparse(argument.annotation) for argument in each.args.posonlyargs if argument.annotation]
         results = re.findall(r"int|bool", ast.unparse(each.returns))
         kinds = "".join(parameter_kind(name) for name in types)
-        exports.append(Export(each.name, kinds, "".join(RESULT_KINDS[kind] for kind in results)))
+        kinds_of_results = "".join(RESULT_KINDS[kind] for kind in results)
+        exports.append(Export(each.name, kinds, kinds_of_results, each.lineno > first_brief))
     return exports
 
 
@@ -218,7 +221,9 @@ def exports_header(target: Target, digest: str) -> str:
     lines += [f"void kwire_{export.name}(const int64_t *, int64_t *);" for export in exports]
     lines.append("static Export exports[] = {")
     for each in exports:
-        lines.append(f'    {{"{each.name}", "{each.parameters}", "{each.results}", kwire_{each.name}}},')
+        lines.append(
+            f'    {{"{each.name}", "{each.parameters}", "{each.results}", {each.is_brief:d}, kwire_{each.name}}},'
+        )
     return "\n".join([*lines, "};", ""])
 
 

@@ -33,10 +33,11 @@ PLAN_NAMES = (
 RECORD_NAMES = {
     "kwire.records.format.faults": ("MAX_HEADERS",),
     "kwire.records.attributes": (
-        *("CODEC_MASK", "DELETE_HORIZON_FLAG", "LOG_APPEND_TIME_FLAG"),
+        *("CODEC_MASK", "CONTROL_FLAG", "DELETE_HORIZON_FLAG", "HIGHEST_CODEC", "LOG_APPEND_TIME_FLAG"),
         *("NO_PRODUCER_ID", "NO_SEQUENCE", "NO_TIMESTAMP"),
     ),
-    "kwire.records.format.batch_table": ("BAD_CRC",),
+    "kwire.records.format.batch_table": ("BAD_CODEC", "BAD_CRC"),
+    "kwire.records.format.default_batch": ("SMALLEST_RECORD_BYTES",),
     "kwire.records.format.batch_header": (
         *("FRAME_BYTES", "PREFIX_BYTES", "SIZE_POSITION", "MAGIC_POSITION", "DEFAULT_HEADER_BYTES", "CRC_POSITION"),
         *("LEADER_EPOCH_POSITION", "ATTRIBUTES_POSITION", "LAST_OFFSET_DELTA_POSITION", "BASE_TIMESTAMP_POSITION"),

@@ -95,11 +95,15 @@ uint32_t crc32_of(const uint8_t *bytes, int64_t size) {
 /* (data) -> CRC-32C */
 KERNEL(sum_bytes) { results[0] = crc32c_of((const uint8_t *)arguments[0], arguments[1]); }
 
-/* (data, table): set the fault of each batch of magic 2 in data whose checksum is wrong. */
+/* Set the fault of each batch of magic 2 in data whose checksum is wrong. (data, table) -> batches of other magics. */
 KERNEL(check_default_crcs) {
     Batch *table = (Batch *)arguments[2];
+    results[0] = 0;
     for (int64_t i = 0; i < arguments[3]; i++) {
-        if (table[i].magic != 2) continue;
+        if (table[i].magic != 2) {
+            results[0]++;
+            continue;
+        }
         Cursor data = {(const uint8_t *)arguments[0], (const uint8_t *)arguments[0] + arguments[1]};
         if (!take(&data, table[i].position)) continue;
         const uint8_t *batch = take(&data, table[i].size);

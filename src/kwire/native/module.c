@@ -12,9 +12,10 @@ enum { MAX_WORDS = 32, MAX_ARRAYS = 8, MAX_RESULTS = 8 };
 
 /* parameters: i an int; b, w, q a buffer with elements of 1, 4 or 8 bytes, passed as address and length; t one with
  * elements of 8 bytes and two dimensions, passed as address, rows and columns; a capital letter if the kernel writes to
- * it. results: i an int, ? a bool. */
+ * it. results: i an int, ? a bool. is_brief: it runs with the GIL. */
 typedef struct {
     const char *name, *parameters, *results;
+    int is_brief;
     Kernel run;
 } Export;
 
@@ -78,16 +79,16 @@ static PyObject *result(char kind, int64_t value) {
     return kind == 'i' ? PyLong_FromLongLong(value) : truth(value != 0);
 }
 
-/* Every exported kernel is this function, with its Export as `self`. The kernel runs without the GIL. */
+/* Every exported kernel is this function, with its Export as `self`. */
 static PyObject *call(PyObject *self, PyObject *const *objects, Py_ssize_t count) {
     const Export *export = PyCapsule_GetPointer(self, NULL);
     int64_t arguments[MAX_WORDS], results[MAX_RESULTS];
     Py_buffer views[MAX_ARRAYS];
     int failed, held = read_arguments(export, objects, count, arguments, views, &failed);
     if (!failed) {
-        PyThreadState *thread = PyEval_SaveThread();
+        PyThreadState *thread = export->is_brief ? NULL : PyEval_SaveThread();
         export->run(arguments, results);
-        PyEval_RestoreThread(thread);
+        if (thread) PyEval_RestoreThread(thread);
     }
     while (held) PyBuffer_Release(&views[--held]);
     if (failed) return NULL;

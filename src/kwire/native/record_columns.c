@@ -156,6 +156,18 @@ static inline __attribute__((always_inline)) int64_t put_run(const Job *job, int
     return number;
 }
 
+/* Write the totals at the ends of the Arrow offsets. */
+static void put_totals(const ColumnAddresses *addresses, const ColumnState *state) {
+    const Columns columns = columns_at(addresses, state);
+    const ColumnState *so_far = &columns.so_far;
+    if (columns.key_ends) columns.key_ends[so_far->rows] = (int32_t)so_far->key_bytes;
+    if (columns.value_ends) columns.value_ends[so_far->rows] = (int32_t)so_far->value_bytes;
+    if (!columns.header_ends) return;
+    columns.header_ends[so_far->rows] = (int32_t)so_far->headers;
+    columns.header_key_ends[so_far->headers] = (int32_t)so_far->header_key_bytes;
+    columns.header_value_ends[so_far->headers] = (int32_t)so_far->header_value_bytes;
+}
+
 /* Apart, so that each has all registers for its own loop. */
 static __attribute__((noinline)) int64_t put_default_run(const Job *job, int64_t number) { return put_run(job, number, 1); }
 static __attribute__((noinline)) int64_t put_legacy_run(const Job *job, int64_t number) { return put_run(job, number, 0); }
@@ -179,6 +191,7 @@ KERNEL(decode_records) {
     int64_t number = 0;
     while (number < job.batches && !job.state->stopped_by)
         number = job.table[number].magic == 2 ? put_default_run(&job, number) : put_legacy_run(&job, number);
+    put_totals(job.addresses, job.state);
     results[0] = number;
 }
 

@@ -19,6 +19,7 @@ __all__ = [
     "CODEC_MASK",
     "CONTROL_FLAG",
     "DELETE_HORIZON_FLAG",
+    "HIGHEST_CODEC",
     "LOG_APPEND_TIME_FLAG",
     "NO_LEADER_EPOCH",
     "NO_PRODUCER_EPOCH",
@@ -56,6 +57,9 @@ class Compression(enum.IntEnum):
     def text(self) -> str:
         """The name in Kafka's configs: none, gzip, snappy, lz4, zstd."""
         return self.name.lower()
+
+
+HIGHEST_CODEC = int(max(Compression))
 
 
 class TimestampType(enum.IntEnum):

@@ -198,7 +198,7 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
                 self.rows_planned -= each.end_offset - each.start_offset - sum(end - begin for begin, end in found)
                 for begin, end in found:
                     for piece in _pieces(begin, end, cuts):
-                        yield self._read_piece(each.log, piece, wanted, columns, filter)
+                        yield self._read_piece(each.log, piece, wanted, list(columns), filter)
 
         return self._noting_errors(run_parallel(pieces(), self._threads))
 
@@ -221,7 +221,7 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
         log: ReadableLog,
         offsets: tuple[int, int],
         wanted: Sequence[str],
-        columns: Sequence[str],
+        columns: list[str],
         filter: pc.Expression | None,
     ) -> Iterator[pa.RecordBatch]:
         with self._asking:
@@ -231,7 +231,7 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
             self.rows_read += batch.num_rows
             rows = batch if filter is None else _filtered(batch, filter)
             if rows.num_rows:
-                yield rows.select(list(columns))
+                yield rows if rows.schema.names == columns else rows.select(columns)
 
     def _first_offset(self, each: PartitionRange, earliest: int | None) -> int:
         """Return the first offset that may have a timestamp at or after `earliest` (ms), as far as it is known.

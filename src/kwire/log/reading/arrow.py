@@ -23,6 +23,7 @@ from kwire.log.reading.chunk_offset_check import ChunkOffsetCheck
 from kwire.log.reading.runs import PinnedRange, Run
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.columns.reader import COLUMNS, ColumnReader, DecodingOptions, arrow_schema
+from kwire.records.format.batch_table import Scan
 from kwire.storage.header_walk import HeaderWalk
 from kwire.storage.store import DescriptorFile, StoredFile
 
@@ -227,7 +228,7 @@ class RangeReader:
                 self._on_corrupt(prefix.damage)
                 chunks.advance(prefix.damaged_bytes)
                 continue
-            yield from self._rows(chunk[: prefix.size_bytes], chunks.position, file.url)
+            yield from self._rows(chunk[: prefix.size_bytes], chunks.position, file.url, prefix.scan)
             if self._reader.stopped is None and chunks.advance(self._reader.consumed):
                 yield from self._corrupt_rows()
                 continue
@@ -267,14 +268,15 @@ class RangeReader:
         self._errors.append(error)
         self._is_damaged = True
 
-    def _rows(self, chunk: memoryview, position: int, file: str) -> Iterator[pa.RecordBatch]:
+    def _rows(self, chunk: memoryview, position: int, file: str, scan: Scan | None) -> Iterator[pa.RecordBatch]:
         start, end = self._offsets
-        for batch in self._reader.read(
-            chunk, position=position, file=file, start_offset=start, end_offset=end, aborted=self._aborted
-        ):
-            if CORRUPT not in self._columns:
-                yield batch
-                continue
+        batches = self._reader.read(
+            chunk, position=position, file=file, start_offset=start, end_offset=end, aborted=self._aborted, scan=scan
+        )
+        if CORRUPT not in self._columns:
+            yield from batches
+            return
+        for batch in batches:
             nothing = pa.nulls(batch.num_rows, pa.string())
             arrays = [nothing if name == CORRUPT else batch.column(name) for name in self._columns]
             yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)

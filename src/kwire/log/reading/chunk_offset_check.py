@@ -1,4 +1,4 @@
-"""`offset_checks` for whole chunks: two comparisons over the header table of kwire.records.
+"""`offset_checks` for whole chunks: a comparison over the header table of kwire.records.
 
 Cost: one scan over the headers of a chunk, under 1 ns a row for batches of 16 KB (benchmarks/log/read_arrow.py).
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.log.files.offset_checks import offset_limit, outside_segment, overlapping
 from kwire.log.files.segment import Segment
@@ -18,11 +20,15 @@ TABLE_ROWS = 4096
 
 
 class Prefix(NamedTuple):
-    """The part of a chunk that is in order: its first size_bytes, followed by damaged_bytes of damage."""
+    """The part of a chunk that is in order: its first size_bytes, followed by damaged_bytes of damage.
+
+    scan: of a chunk without damage, which its reader can use; None for one with more batches than a table has rows.
+    """
 
     size_bytes: int
     damage: CorruptBatch | None = None
     damaged_bytes: int = 0
+    scan: t.Scan | None = None
 
 
 class ChunkOffsetCheck:
@@ -45,20 +51,21 @@ class ChunkOffsetCheck:
         """Return how much of a chunk is in order; the chunk starts with the batch at `position` of the file."""
         data = np.frombuffer(chunk, np.uint8)
         at, status, floor = 0, t.FULL, self._floor
+        scan: t.Scan | None = None
         while status == t.FULL:
+            is_first = at == 0
             rows, at, status = t.scan_batches(data, at, self._table)
+            table = self._table[:rows]
+            if is_first and status != t.FULL:
+                scan = t.Scan(table, at, status)
             if not rows:
                 break
-            table = self._table[:rows]
-            first, last = table[:, t.BASE_OFFSET], table[:, t.LAST_OFFSET]
-            before = np.empty_like(last)
-            before[0], before[1:] = floor - 1, last[:-1]
-            wrong = (first <= before) | (last >= self._ceiling) | (last < first)
-            if wrong.any():
-                return self._prefix(int(wrong.argmax()), floor, position, file)
-            floor = int(last[-1]) + 1
+            wrong = first_wrong(table, floor, self._ceiling)
+            if wrong >= 0:
+                return self._prefix(wrong, floor, position, file)
+            floor = int(table[-1, t.LAST_OFFSET]) + 1
         self._floor = floor
-        return Prefix(len(chunk))
+        return Prefix(len(chunk), scan=scan)
 
     def _prefix(self, i: int, floor: int, position: int, file: str) -> Prefix:
         """Return the prefix before row i of the table, or before its neighbour if either of the two may be wrong."""
@@ -81,3 +88,15 @@ class ChunkOffsetCheck:
             offsets if offsets[0] <= offsets[1] else None,
         )
         return Prefix(start, damage, int(table[i, t.POSITION] + table[i, t.SIZE]) - start)
+
+
+def first_wrong(table: npt.NDArray[np.int64], floor: int, ceiling: int) -> int:
+    """Return the first row of a header table whose offsets do not follow those before, from `floor` on, or are at the
+    ceiling or beyond; -1 if there is none."""
+    if native.LEVEL is not None:
+        return native.first_wrong_offsets(table, floor, ceiling)
+    first, last = table[:, t.BASE_OFFSET], table[:, t.LAST_OFFSET]
+    before = np.empty_like(last)
+    before[0], before[1:] = floor - 1, last[:-1]
+    wrong = (first <= before) | (last >= ceiling) | (last < first)
+    return int(wrong.argmax()) if wrong.any() else -1

@@ -28,6 +28,9 @@ COLUMN_TYPES = {
     "headers": pa.list_(pa.field("element", pa.struct(HEADER_FIELDS))),  # "element" is what Spark calls it
 }
 SMALLEST_HEADER_BYTES = 2
+KEY_PLACES = (o.KEY_ENDS, o.KEYS, o.KEY_BITMAP)
+VALUE_PLACES = (o.VALUE_ENDS, o.VALUES, o.VALUE_BITMAP)
+ALIGNMENT = 64  # of Arrow's buffers
 
 
 class ConstantColumns:
@@ -73,40 +76,50 @@ class ArrowColumns:
         self.state = np.zeros(len(o.STATE), np.int64)
         self.buffers: dict[int, pa.Buffer] = {}
         data_bytes = section_bytes + WIDE
+        sizes: dict[int, int] = {}  # of buffers that are as large as they are allocated if all records are kept
+        bitmaps: dict[int, int] = {}
         for column in columns:
-            if column == "offset":
-                self.allocate(o.OFFSETS, 8 * rows)
-            elif column == "timestamp":
-                self.allocate(o.TIMESTAMPS, 8 * rows)
+            if column in ("offset", "timestamp"):
+                sizes[o.OFFSETS if column == "offset" else o.TIMESTAMPS] = 8 * rows
             elif column == "timestampType":
-                self.allocate(o.TIMESTAMP_TYPES, 4 * rows)
-            elif column == "key":
-                self.allocate_binary(o.KEY_ENDS, o.KEYS, o.KEY_BITMAP, rows, data_bytes)
-            elif column == "value":
-                self.allocate_binary(o.VALUE_ENDS, o.VALUES, o.VALUE_BITMAP, rows, data_bytes)
+                sizes[o.TIMESTAMP_TYPES] = 4 * rows
+            elif column in ("key", "value"):
+                ends, data, bitmap = KEY_PLACES if column == "key" else VALUE_PLACES
+                sizes[ends], bitmaps[bitmap] = 4 * (rows + 1), rows
+                self.allocate(data, data_bytes)
             elif column == "headers":
                 headers = max(0, section_bytes - SMALLEST_RECORD_BYTES * rows) // SMALLEST_HEADER_BYTES
-                self.allocate(o.HEADER_ENDS, 4 * (rows + 1))
-                self.allocate_bitmap(o.HEADER_BITMAP, rows)
-                self.allocate(o.HEADER_KEY_ENDS, 4 * (headers + 1))
-                self.allocate(o.HEADER_KEYS, data_bytes)
-                self.allocate_binary(o.HEADER_VALUE_ENDS, o.HEADER_VALUES, o.HEADER_VALUE_BITMAP, headers, data_bytes)
+                sizes[o.HEADER_ENDS], bitmaps[o.HEADER_BITMAP] = 4 * (rows + 1), rows
+                for place in (o.HEADER_KEY_ENDS, o.HEADER_VALUE_ENDS):
+                    self.allocate(place, 4 * (headers + 1))
+                for place in (o.HEADER_KEYS, o.HEADER_VALUES):
+                    self.allocate(place, data_bytes)
+                self.allocate(o.HEADER_VALUE_BITMAP, bitmap_bytes(headers))
+                memoryview(self.buffers[o.HEADER_VALUE_BITMAP]).cast("B")[:] = b"\xff" * bitmap_bytes(headers)
+        self.allocate_together(sizes, bitmaps)
 
     def allocate(self, place: int, n_bytes: int) -> None:
         """Allocate memory from Arrow, which reuses it between batches."""
         buffer = pa.allocate_buffer(n_bytes, resizable=True)
         self.buffers[place], self.addresses[place] = buffer, buffer.address
 
-    def allocate_bitmap(self, place: int, values: int) -> None:
-        """Allocate a bitmap with all bits set."""
-        self.allocate(place, (values + 7) // 8)
-        np.frombuffer(self.buffers[place], np.uint8)[:] = 0xFF
+    def allocate_together(self, sizes: dict[int, int], bitmaps: dict[int, int]) -> None:
+        """Allocate buffers as parts of one: each allocation waits twice for the interpreter's lock.
 
-    def allocate_binary(self, ends: int, data: int, bitmap: int, values: int, data_bytes: int) -> None:
-        """Allocate the buffers of a binary column."""
-        self.allocate(ends, 4 * (values + 1))
-        self.allocate(data, data_bytes)
-        self.allocate_bitmap(bitmap, values)
+        sizes: in bytes. bitmaps: numbers of their bits, which are set.
+        """
+        sizes = sizes | {place: bitmap_bytes(bits) for place, bits in bitmaps.items()}
+        if not sizes:
+            return
+        whole = pa.allocate_buffer(sum(map(aligned, sizes.values())))
+        view = memoryview(whole).cast("B")
+        at = 0
+        for place, size in sizes.items():
+            part = self.buffers[place] = whole.slice(at, size)
+            self.addresses[place] = part.address
+            if place in bitmaps:
+                view[at : at + size] = b"\xff" * size
+            at += aligned(size)
 
     def finish(self, schema: pa.Schema, constants: ConstantColumns) -> pa.RecordBatch:
         """Create the record batch from what kernels have written; the object cannot be used again."""
@@ -132,12 +145,13 @@ class ArrowColumns:
     def shrunk(self, place: int, n_bytes: int) -> pa.Buffer:
         """Return the buffer without its unused end."""
         buffer = self.buffers[place]
+        if n_bytes >= buffer.size * 3 // 4 or not isinstance(buffer, pa.ResizableBuffer):
+            return buffer.slice(0, n_bytes)
         buffer.resize(n_bytes, shrink_to_fit=True)
         return buffer
 
-    def ends(self, place: int, values: int, total: int) -> pa.Buffer:
+    def ends(self, place: int, values: int) -> pa.Buffer:
         """Return the Arrow offsets of `values` values, including the total at the end."""
-        np.frombuffer(self.buffers[place], np.int32)[values] = total
         return self.shrunk(place, 4 * (values + 1))
 
     def bitmap(self, place: int, values: int, nulls: int) -> pa.Buffer | None:
@@ -151,7 +165,7 @@ class ArrowColumns:
     def binary(self, ends: int, data: int, bitmap: int, values: int, total_in: int, nulls_in: int) -> pa.Array:
         """Create a binary column."""
         total, nulls = int(self.state[total_in]), int(self.state[nulls_in])
-        buffers = [self.bitmap(bitmap, values, nulls), self.ends(ends, values, total), self.shrunk(data, total)]
+        buffers = [self.bitmap(bitmap, values, nulls), self.ends(ends, values), self.shrunk(data, total)]
         return pa.Array.from_buffers(pa.binary(), values, buffers, nulls)
 
     def timestamps(self, rows: int) -> pa.Array:
@@ -167,7 +181,7 @@ class ArrowColumns:
         """Create the headers column: null for records without headers, as in Spark."""
         headers, nulls = int(self.state[o.HEADERS]), int(self.state[o.NULL_HEADERS])
         key_bytes = int(self.state[o.HEADER_KEY_BYTES])
-        key_ends = self.ends(o.HEADER_KEY_ENDS, headers, key_bytes)
+        key_ends = self.ends(o.HEADER_KEY_ENDS, headers)
         keys = pa.Array.from_buffers(pa.string(), headers, [None, key_ends, self.shrunk(o.HEADER_KEYS, key_bytes)], 0)
         values = self.binary(
             o.HEADER_VALUE_ENDS,
@@ -178,8 +192,18 @@ class ArrowColumns:
             o.NULL_HEADER_VALUES,
         )
         pairs = pa.StructArray.from_arrays([with_valid_text(keys), values], fields=HEADER_FIELDS)
-        buffers = [self.bitmap(o.HEADER_BITMAP, rows, nulls), self.ends(o.HEADER_ENDS, rows, headers)]
+        buffers = [self.bitmap(o.HEADER_BITMAP, rows, nulls), self.ends(o.HEADER_ENDS, rows)]
         return pa.Array.from_buffers(COLUMN_TYPES["headers"], rows, buffers, nulls, children=[pairs])
+
+
+def aligned(size: int) -> int:
+    """Return a size rounded up, so that the next buffer begins where Arrow's do."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def bitmap_bytes(bits: int) -> int:
+    """Return the size of a bitmap."""
+    return (bits + 7) // 8
 
 
 def with_valid_text(strings: pa.Array) -> pa.Array:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kwire import native
 from kwire.errors import CorruptBatch, Malformed
-from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG, Compression
+from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, HIGHEST_CODEC, TRANSACTIONAL_FLAG, Compression
 from kwire.records.columns import layout as o
 from kwire.records.columns.arrow_columns import ArrowColumns, ConstantColumns
 from kwire.records.columns.plain_decoder import record_batch, record_bytes, runs
@@ -82,6 +82,7 @@ class ColumnDecoder:
         lowest_offset: int,
         highest_offset: int,
         aborted: Sequence[Aborted],
+        scan: t.Scan | None = None,
     ) -> Generator[Decoded, None, None]:
         """Yield record batches, and a CorruptBatch for each corrupt batch. Sets consumed and stopped at the end."""
         self.consumed, self.stopped = 0, None
@@ -90,19 +91,25 @@ class ColumnDecoder:
         self.view, self.address = data.data, data.ctypes.data
         at, status = 0, t.FULL
         while status == t.FULL:
-            rows, at, status = t.scan_batches(data, at, self.table)
-            if rows:
+            if scan is None:
+                rows, at, status = t.scan_batches(data, at, self.table)
+                table = self.table[:rows]
+            else:
+                table, at, status = scan
+            if len(table):
                 if self.check_crc:
-                    mark_wrong_crcs(data, self.table[:rows])
-                yield from self.decode_table(self.choose(self.table[:rows], aborted))
+                    mark_wrong_crcs(data, table)
+                if aborted:
+                    table = table[~self.is_left_out(table, aborted)]
+                yield from self.decode_table(table)
         if status == t.UNBELIEVABLE:
             self.stopped = self.header_error(at)
             yield self.stopped
         self.consumed = at
         self.view = memoryview(b"")
 
-    def choose(self, table: Table, aborted: Sequence[Aborted]) -> Table:
-        """Return the rows of the table to decode, and those with a fault, which must be reported."""
+    def choose_plain(self, table: Table) -> Table:
+        """Return the rows of the table to decode, and those with a fault, which must be reported: choose_batches."""
         lowest_offset, highest_offset = self.kept_offsets
         attributes, magic, counts = table[:, t.ATTRIBUTES], table[:, t.MAGIC], table[:, t.COUNT]
         codec = attributes & CODEC_MASK
@@ -112,14 +119,20 @@ class ColumnDecoder:
         control = (magic == 2) & (attributes & CONTROL_FLAG != 0)
         if not self.include_control:
             table[control, t.SHIFT] = 1  # they are checked, as Kafka's consumer does, and give no rows
-        if aborted:
-            keep &= control | ~self.in_aborted_transactions(table, aborted)
         fault = table[:, t.FAULT]
-        fault[(codec > int(Compression.ZSTD)) & (fault == 0)] = t.BAD_CODEC
+        fault[(codec > HIGHEST_CODEC) & (fault == 0)] = t.BAD_CODEC
         too_many = (codec == 0) & (counts * SMALLEST_RECORD_BYTES > table[:, t.END] - table[:, t.START])
         fault[keep & (magic == 2) & (too_many | (counts < 0)) & (fault == 0)] = int(Fault.RECORD_COUNT)
         keep |= fault != 0
         return table if keep.all() else table[keep]
+
+    def is_left_out(self, table: Table, aborted: Sequence[Aborted]) -> npt.NDArray[np.bool_]:
+        """Return a mask of the rows that are batches of aborted transactions, less those that must be reported."""
+        attributes = table[:, t.ATTRIBUTES]
+        is_left_out = self.in_aborted_transactions(table, aborted)
+        is_left_out &= (attributes & CONTROL_FLAG == 0) & (attributes & CODEC_MASK <= HIGHEST_CODEC)
+        is_left_out &= table[:, t.FAULT] == 0
+        return is_left_out
 
     def in_aborted_transactions(self, table: Table, aborted: Sequence[Aborted]) -> npt.NDArray[np.bool_]:
         """Return a mask of the rows that are batches of aborted transactions."""
@@ -136,14 +149,19 @@ class ColumnDecoder:
         return skip
 
     def decode_table(self, table: Table) -> Iterator[Decoded]:
-        """Decode the rows chosen, in groups."""
-        if not len(table):
-            return
+        """Decode the rows that have to be decoded or reported, in groups."""
         if native.LEVEL is None:
-            yield from self.decode_objects(table)
+            yield from self.decode_objects(self.choose_plain(table))
             return
-        if (table[:, t.ATTRIBUTES] & CODEC_MASK).any() or table[:, t.FAULT].any():
+        kept, is_plain, rows, n_bytes = native.choose_batches(table, *self.kept_offsets, self.include_control)
+        table = table[:kept]
+        if not kept:
+            return
+        if not is_plain:
             yield from self.decode_one_by_one(table)
+            return
+        if rows <= self.max_rows and n_bytes <= self.max_bytes:
+            yield from self.decode_group(table)
             return
         rows_before = np.concatenate(([0], np.cumsum(table[:, t.COUNT])))
         bytes_before = np.concatenate(([0], np.cumsum(table[:, t.END] - table[:, t.START])))

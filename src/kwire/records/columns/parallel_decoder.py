@@ -22,6 +22,7 @@ import numpy as np
 from kwire.errors import CorruptBatch
 from kwire.records.columns.decoder import Aborted, Buffer, ColumnDecoder, Decoded
 from kwire.records.format.batch_header import batch_spans
+from kwire.records.format.batch_table import Scan
 
 __all__ = ["ParallelDecoder"]
 
@@ -77,8 +78,12 @@ class ParallelDecoder:
         lowest_offset: int,
         highest_offset: int,
         aborted: Sequence[Aborted],
+        scan: Scan | None = None,
     ) -> Generator[Decoded, None, None]:
-        """Yield record batches, and a CorruptBatch for each corrupt batch. Sets consumed and stopped at the end."""
+        """Yield record batches, and a CorruptBatch for each corrupt batch. Sets consumed and stopped at the end.
+
+        scan: not used, each thread scans its piece.
+        """
         self.consumed, self.stopped = 0, None
         view = np.frombuffer(buf, np.uint8).data if len(buf) else memoryview(b"")
         pieces = pieces_of(view)

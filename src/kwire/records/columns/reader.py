@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from kwire.records.columns.decoder import Aborted, Buffer, ColumnDecoder
     from kwire.records.columns.parallel_decoder import ParallelDecoder
+    from kwire.records.format.batch_table import Scan
 
 __all__ = ["COLUMNS", "DEFAULT_MAX_BYTES", "ColumnReader", "arrow_schema", "to_arrow"]
 
@@ -156,19 +157,21 @@ class ColumnReader:
         start_offset: int = 0,
         end_offset: int | None = None,
         aborted: Sequence[Aborted] = (),
+        scan: Scan | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Read the records of the whole batches in buf, as pyarrow.RecordBatch of arrow_schema(columns).
 
         position, file: where buf comes from, for errors.
         start_offset, end_offset: records in [start, end) are kept; 0 and None stand for no limit.
         aborted: (producer_id, first_offset, last_offset) of aborted transactions: their batches are skipped.
+        scan: of the batches in buf, if that was done before; its table is changed.
         buf must not change until the iteration ends; the batches returned do not depend on it.
         Raises CorruptBatch unless on_corrupt is set.
         """
         self.consumed, self.stopped = 0, None
         lowest = start_offset if start_offset > 0 else SMALLEST_OFFSET
         highest = LARGEST_OFFSET if end_offset is None else max(end_offset - 1, SMALLEST_OFFSET)
-        with closing(self.decoder.decode(buf, position, file, lowest, highest, aborted)) as events:
+        with closing(self.decoder.decode(buf, position, file, lowest, highest, aborted, scan)) as events:
             for event in events:  # closed at once on an error: threads may still be reading buf
                 if not isinstance(event, CorruptBatch):
                     yield event

@@ -24,17 +24,19 @@ __all__ = ["mark_wrong_crcs", "write_crcs"]
 
 def mark_wrong_crcs(data: npt.NDArray[np.uint8], table: npt.NDArray[np.int64]) -> None:
     """Set FAULT of the batches whose checksum does not match. table: header table of batches in data."""
-    is_default = table[:, t.MAGIC] == 2
+    is_default = None
     if native.HAS_CRC32C:
-        native.check_default_crcs(data, table)
+        others = native.check_default_crcs(data, table)
     else:
+        is_default = table[:, t.MAGIC] == 2
         mark_plain(data, table, is_default, CRC_POSITION, ATTRIBUTES_POSITION, crc32c)
-    if is_default.all():
+        others = len(table) - int(is_default.sum())
+    if not others:
         return
-    if native.LEVEL is None:
-        mark_plain(data, table, ~is_default, LEGACY_CRC_POSITION, MAGIC_POSITION, crc32)
-    else:
+    if native.LEVEL is not None:
         native.check_legacy_crcs(data, table)
+    elif is_default is not None:
+        mark_plain(data, table, ~is_default, LEGACY_CRC_POSITION, MAGIC_POSITION, crc32)
 
 
 def mark_plain(

@@ -18,6 +18,8 @@ FAULT            0, BAD_CRC, BAD_CODEC, Fault  the same
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -37,7 +39,18 @@ from kwire.records.format.batch_header import (
 )
 from kwire.records.format.wrapping import to_int64
 
-__all__ = ["BAD_CODEC", "BAD_CRC", "COLUMN_COUNT", "CUT", "FULL", "TABLE", "UNBELIEVABLE", "WHOLE", "scan_batches"]
+__all__ = [
+    "BAD_CODEC",
+    "BAD_CRC",
+    "COLUMN_COUNT",
+    "CUT",
+    "FULL",
+    "TABLE",
+    "UNBELIEVABLE",
+    "WHOLE",
+    "Scan",
+    "scan_batches",
+]
 
 TABLE = (
     *("POSITION", "SIZE", "BASE_OFFSET", "LAST_OFFSET", "ATTRIBUTES", "BASE_TIMESTAMP", "MAX_TIMESTAMP", "COUNT"),
@@ -51,6 +64,14 @@ WHOLE, CUT, UNBELIEVABLE, FULL = range(4)
 """How a scan of batch headers ended."""
 BAD_CRC, BAD_CODEC = -1, -2
 """In FAULT; numbers above 0 are values of `Fault`."""
+
+
+class Scan(NamedTuple):
+    """The batches of some bytes: their rows, the position after them, and how the scan ended, which is not FULL."""
+
+    table: npt.NDArray[np.int64]
+    end: int
+    status: int
 
 
 def scan_batches(data: npt.NDArray[np.uint8], position: int, table: npt.NDArray[np.int64]) -> tuple[int, int, int]:
