@@ -185,6 +185,17 @@ def test_requests_without_a_response_do_not_shift_those_after_them(cluster: Clus
         until(lambda: len(cluster.records(f"fire-{kept}", 0)) == 5)
 
 
+@pytest.mark.parametrize("kept", [0, 1000])
+def test_requests_of_a_client_that_leaves_at_once_arrive(kept: int) -> None:
+    with Broker() as broker, Tap(broker.bootstrap_servers, keep_requests=kept) as tap:
+        broker.create_topic("forgotten", 1)
+        for number in range(20):  # before the tap has connected to the broker
+            with raw(tap.bootstrap_servers) as client:
+                client.send(produce("forgotten", 0, b"%d" % number, acks=0), 9)
+        until(lambda: len(broker.records("forgotten", 0)) == 20)
+        until(lambda: not tap._connections)
+
+
 # Faults
 
 

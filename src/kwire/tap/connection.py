@@ -105,7 +105,7 @@ class TapConnection:
         self._to_client: list[bytes | memoryview] = []
         self._to_upstream: list[bytes | memoryview] = []
         self._rest: bytes = b""  # received from the client and not handled
-        self._is_connected = False
+        self._is_connected = self._has_left = False  # to the node; the client, whose last requests wait for that
         self._takes_tokens = self._keeps_token = False
         self._work: asyncio.Task[None] | None = None  # a request with faults
         self._slow: SlowBytes | None = None
@@ -171,6 +171,8 @@ class TapConnection:
             return
         self._is_connected = True
         self._continue()
+        if self._has_left:
+            self._ended("client", None)
 
     # From the client
 
@@ -516,6 +518,9 @@ class TapConnection:
     # Closing
 
     def _ended(self, side: str, error: Exception | None) -> None:
+        if side == "client" and error is None and self._rest and not self._is_connected:
+            self._has_left = True  # as Kafka does, handle what it sent before: some requests have no response
+            return
         self.close(f"{side} disconnected" if error is None else f"{side}: {reason_of(error)}", level=logging.DEBUG)
 
     def close(self, why: str, *, level: int = logging.INFO) -> None:
