@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from kwire.errors import OptionError, TableError
-from kwire.lake import Change, Layout, Mark, open_iceberg, open_table, write_files
+from kwire.lake import Change, Layout, Mark, open_delta, open_iceberg, open_table, write_files
 from kwire.lake.delta.table import DeltaLakeTable
 from kwire.lake.iceberg.table import ATTEMPTS
 from kwire.lake.state import MAX_QUERIES, TableState
@@ -371,6 +371,15 @@ def test_delta_tables_keep_urls_and_make_paths_absolute(tmp_path: Path, monkeypa
     for uri in ("lake/orders", "file:lake/orders", f"file:{tmp_path}/lake/orders"):
         assert DeltaLakeTable(uri).uri == f"{tmp_path}/lake/orders"
     assert DeltaLakeTable("s3://lake/orders").uri == "s3://lake/orders"
+
+
+@pytest.mark.parametrize("prefix", ["", "file:", "file://"])
+def test_options_of_an_object_store_are_refused_for_a_path(tmp_path: Path, prefix: str) -> None:
+    """delta-rs ignores them, misspelled ones too."""
+    with pytest.raises(OptionError, match="storage option 'aws_region': requires the URL of an object store"):
+        open_delta(f"{prefix}{tmp_path}/orders", {"aws_region": "eu-central-1"})
+    write(open_delta(f"{prefix}{tmp_path}/orders", {"ALLOW_UNSAFE_RENAME": "true"}), kafka_rows(0, 2))
+    open_delta("s3://lake/orders", {"aws_region": "eu-central-1"})
 
 
 def test_a_catalog_has_the_name_that_its_properties_give(iceberg: Tables) -> None:

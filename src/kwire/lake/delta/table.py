@@ -68,6 +68,8 @@ UNSUPPORTED = {
 GOING_BACK = ("RESTORE", "CLONE")  # CREATE OR REPLACE TABLE t SHALLOW CLONE t VERSION AS OF 5
 FORGETTING = "delta.setTransactionRetentionDuration"
 DELETION_VECTOR = re.compile(r"deletion_vector_.+\.bin")
+LOCAL_OPTIONS = ("allow_unsafe_rename", "mount_allow_unsafe_rename")
+"""Options of delta-rs for a directory, such as one that is mounted; it ignores all others."""
 
 
 class DeltaLakeTable(LoadedTable["DeltaTable"]):
@@ -81,6 +83,8 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         need("deltalake", "pyarrow", what="Delta tables", extra="delta")
         self.uri = uri if "://" in uri else os.path.abspath(uri.removeprefix("file:"))
         self.name, self.storage = self.uri, dict(storage or {})
+        if "://" not in self.uri or self.uri.startswith("file://"):
+            _check_local(self.storage)
 
     @property
     def id(self) -> str | None:
@@ -498,6 +502,15 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
                     delete_unfinished(self.uri, each.path)
                 else:
                     files.delete_file(each.path)
+
+
+def _check_local(storage: Mapping[str, str]) -> None:
+    """Raise OptionError for options that a table in a directory does not have."""
+    for name in storage:
+        if name.lower() not in LOCAL_OPTIONS:
+            raise OptionError(
+                f"storage option '{name}': requires the URL of an object store; a path has {' and '.join(LOCAL_OPTIONS)}"
+            )
 
 
 def _app_id(key: TopicPartition, bound: int | None = None) -> str:

@@ -116,7 +116,8 @@ CATALOG_PROPERTIES = text_option(
 STORAGE = text_option(
     name="storage.*",
     value="string",
-    meaning="Options of the object store by delta-rs' names, such as `storage.aws_region`.",
+    meaning="Options of the object store by delta-rs' names, such as `storage.aws_region`; a path has only "
+    "`allow_unsafe_rename`.",
 )
 MERGE_KEY = Option[tuple[str, ...]](
     name="mergeKey",
