@@ -373,6 +373,21 @@ def test_delta_tables_keep_urls_and_make_paths_absolute(tmp_path: Path, monkeypa
     assert DeltaLakeTable("s3://lake/orders").uri == "s3://lake/orders"
 
 
+def test_errors_of_delta_are_plain_text(tmp_path: Path) -> None:
+    """Its arrows are red, also in a log and in the exception of a Spark query."""
+    (tmp_path / "orders").mkdir()
+    (tmp_path / "orders" / "_delta_log").write_text("a file")
+    with pytest.raises(TableError, match=r"Unable to open file .*: Not a directory \(os error 20\)$") as raised:
+        open_delta(str(tmp_path / "orders")).refresh()
+    assert "\x1b" not in str(raised.value)
+    table = open_delta(str(tmp_path / "other"))
+    plan = table.prepare(KAFKA, Layout(partition_by=("key",)))
+    (tmp_path / "other" / "key=k0").write_text("a file")
+    with pytest.raises(TableError, match=r"Not a directory|File exists") as raised:
+        write_files(kafka_rows(0, 1).to_batches(), plan)
+    assert "\x1b" not in str(raised.value)
+
+
 @pytest.mark.parametrize("prefix", ["", "file:", "file://"])
 def test_options_of_an_object_store_are_refused_for_a_path(tmp_path: Path, prefix: str) -> None:
     """delta-rs ignores them, misspelled ones too."""

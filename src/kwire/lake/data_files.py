@@ -6,6 +6,7 @@ Rows are buffered to make row groups of a useful size. Files without a commit ar
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -22,7 +23,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
 
-__all__ = ["BatchWriter", "FilePlan", "FileWriter", "PartitionValues", "TaskFiles", "WrittenFile", "write_files"]
+__all__ = [
+    "BatchWriter",
+    "FilePlan",
+    "FileWriter",
+    "PartitionValues",
+    "TaskFiles",
+    "WrittenFile",
+    "without_colors",
+    "write_files",
+]
 
 ROW_GROUP_BYTES = 64 << 20  # Arrow memory; about 20 MiB of Parquet
 ROW_GROUP_ROWS = 1 << 20
@@ -30,6 +40,7 @@ BUFFER_BYTES = 256 << 20  # of all partitions of a task
 MAX_OPEN_FILES = 64
 LARGE_VALUE_BYTES = 8 << 20  # a file with such a value has no statistics
 
+COLORS = re.compile(r"\x1b\[[\d;]*m")
 PartitionValues = tuple[Hashable, ...]
 
 
@@ -163,7 +174,13 @@ class BatchWriter:
         try:
             yield
         except (OSError, pa.ArrowException) as error:
-            raise TableError(f"a data file cannot be written: {error}", self._plan.table) from error
+            what = without_colors(str(error))
+            raise TableError(f"a data file cannot be written: {what}", self._plan.table) from error
+
+
+def without_colors(text: str) -> str:
+    """Return the text of an error without the escape sequences that delta-rs puts into its texts."""
+    return COLORS.sub("", text)
 
 
 class FileWriter:
