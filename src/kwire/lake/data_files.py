@@ -6,6 +6,8 @@ Rows are buffered to make row groups of a useful size. Files without a commit ar
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -41,6 +43,9 @@ MAX_OPEN_FILES = 64
 LARGE_VALUE_BYTES = 8 << 20  # a file with such a value has no statistics
 
 COLORS = re.compile(r"\x1b\[[\d;]*m")
+TOO_LONG = (os.strerror(errno.ENAMETOOLONG), "KeyTooLong")
+"""Errors of file systems, and of S3, for names that have values of partitions."""
+
 PartitionValues = tuple[Hashable, ...]
 
 
@@ -255,6 +260,21 @@ class FileWriter:
             del self._files[partition]
 
 
+def _create(plan: FilePlan, partition: PartitionValues, task: int) -> tuple[str, pa.NativeFile]:
+    """Create a file, as the plan does. Raises TableError."""
+    try:
+        return plan.create(partition, task)
+    except TableError as error:
+        if not any(each in str(error.__cause__) for each in TOO_LONG):
+            raise
+        length = max(len(value) for value in partition if isinstance(value, str | bytes))
+        raise TableError(
+            f"a column that it is partitioned by has a value of length {length}, which is too long for the name of a "
+            "directory; partition by a column of short values, or an Iceberg table by bucket(N, column)",
+            plan.table,
+        ) from error
+
+
 class _Buffer:
     """Rows of one partition that are not written yet."""
 
@@ -279,7 +299,7 @@ class _OpenFile:
         more: dict[str, Any] = {"use_dictionary": [] if is_large else repeating_columns(rows)}
         if is_large:
             more["write_statistics"] = False
-        self.path, self.stream = plan.create(partition, task)
+        self.path, self.stream = _create(plan, partition, task)
         self.writer = parquet.ParquetWriter(self.stream, rows.schema, **plan.parquet_options, **more)
 
     @property

@@ -36,9 +36,10 @@ from kwire.lake.data_files import FilePlan, WrittenFile
 from kwire.lake.delta.checkpoints import transaction_ids
 from kwire.lake.delta.errors import as_table_errors
 from kwire.lake.delta.files import live_files
+from kwire.lake.delta.layout import can_partition, check_partitioning, sort_terms
 from kwire.lake.delta.plan import DeltaPlan, file_system, statistics_of
 from kwire.lake.delta.unfinished import delete_unfinished, find_unfinished, is_unfinished
-from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_fields
+from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_fields, type_name
 from kwire.lake.live_files import LiveFile
 from kwire.lake.offset_ranges import Ranges, Spans, render_spans, union
 from kwire.lake.state import Change, TableState
@@ -132,8 +133,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         self._evolve(wanted)
         arrow = self._arrow()
         check_key(key, arrow)
-        sort_by = tuple(_sort_term(term, arrow) for term in layout.sort_by)
-        return self._plan(() if key else sort_by, is_staged=bool(key))
+        return self._plan(() if key else sort_terms(layout, arrow), is_staged=bool(key))
 
     def _plan(self, sort_by: tuple[tuple[str, str], ...] = (), *, is_staged: bool = False) -> DeltaPlan:
         metadata = self.table.metadata()
@@ -153,18 +153,8 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
     def _create(self, schema: pa.Schema, layout: Layout) -> None:
         from deltalake import DeltaTable
 
-        for name in layout.partition_by:
-            if "(" in name:
-                raise OptionError(
-                    f"Option 'partitionBy': Delta tables are partitioned by columns, not by '{name}'; add a column, "
-                    "such as withColumn('day', to_date('timestamp')), and partition by it"
-                )
-            if name not in schema.names:
-                raise OptionError(
-                    f"Option 'partitionBy': unknown column '{name}'; available: {', '.join(schema.names)}"
-                )
-        if len(layout.partition_by) == len(schema):
-            raise OptionError("Option 'partitionBy': names all columns; Delta requires one that is not")
+        check_partitioning(layout.partition_by, schema)
+        sort_terms(layout, schema)
         try:
             with as_table_errors(self.name):
                 self._table = DeltaTable.create(
@@ -196,6 +186,14 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
             values = [value for name, value in configuration.items() if name.startswith(setting)]
             if any(value not in ("false", "none") for value in values) or f'"{setting}' in text:
                 raise TableError(f"it uses {feature}, which is not supported; write with Spark's Delta Lake", self.name)
+        for name in self.table.metadata().partition_columns:
+            kind = self._arrow().field(name).type
+            if not can_partition(kind):
+                raise TableError(
+                    f"it is partitioned by column '{name}' of type {type_name(kind)}, whose values readers do not "
+                    "agree on; write to a table with other partitions",
+                    self.name,
+                )
         if FORGETTING in configuration:
             raise TableError(
                 f"its property {FORGETTING} makes it forget the offsets and micro-batches that it has; unset it",
@@ -509,7 +507,8 @@ def _check_local(storage: Mapping[str, str]) -> None:
     for name in storage:
         if name.lower() not in LOCAL_OPTIONS:
             raise OptionError(
-                f"storage option '{name}': requires the URL of an object store; a path has {' and '.join(LOCAL_OPTIONS)}"
+                f"storage option '{name}': requires the URL of an object store; a path has only "
+                f"{' and '.join(LOCAL_OPTIONS)}"
             )
 
 
@@ -557,13 +556,3 @@ def _quoted(alias: str, name: str) -> str:
 
 def _top_level(evolution: Evolution) -> set[str]:
     return {path[0] for path, _ in (*evolution.added, *evolution.widened)}
-
-
-def _sort_term(term: str, schema: pa.Schema) -> tuple[str, str]:
-    name, _, order = term.strip().partition(" ")
-    if name not in schema.names:
-        raise OptionError(f"Option 'sortBy': unknown column '{name}'; available: {', '.join(schema.names)}")
-    orders = {"": "ascending", "asc": "ascending", "desc": "descending"}
-    if order.strip().lower() not in orders:
-        raise OptionError(f"Option 'sortBy': expected a column, with asc or desc after it, got '{term}'")
-    return name, orders[order.strip().lower()]

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from kwire.errors import OptionError, did_you_mean
 
 if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
     from pyiceberg.table import Transaction
+    from pyiceberg.types import IcebergType
 
 __all__ = ["set_partitioning", "set_sort_order"]
 
@@ -28,16 +30,38 @@ TIMES = {
 SIZED = ("bucket", "truncate")
 """Transforms with a number before the column, as in Iceberg's SQL for Spark."""
 
+TAKES = {
+    "identity": "partition by a column of simple values",
+    **dict.fromkeys(TIMES, "this transform requires a date or timestamp"),
+    "bucket": "this transform requires an integer, decimal, date, time, string or binary",
+    "truncate": "this transform requires an integer, decimal, string or binary",
+}
+"""What to do about a column of another type than a transform requires."""
+
 MAX_INT32 = (1 << 31) - 1
 
 
 def set_partitioning(transaction: Transaction, terms: Sequence[str]) -> None:
     """Add the partition fields of a new table. Raises OptionError."""
+    from pyiceberg.transforms import parse_transform
+
+    schema = transaction.table_metadata.schema()
+    seen = dict[tuple[str, str], str]()
     with transaction.update_spec() as update:
         for term in terms:
-            transform, column = _parse(term)
+            text, column = _parse(term)
+            kind = _type_of("partitionBy", column, schema)
+            family = text.partition("[")[0]
+            if not parse_transform(text).can_transform(kind):
+                raise OptionError(
+                    f"Option 'partitionBy': {term}: column '{column}' is of type {_type_name(kind)}; {TAKES[family]}"
+                )
+            place = column, "time" if family in TIMES else family
+            if place in seen:
+                raise OptionError(f"Option 'partitionBy': {term} divides by the same column as {seen[place]}; keep one")
+            seen[place] = term
             try:
-                update.add_field(column, transform)
+                update.add_field(column, text)
             except ValueError as error:
                 raise OptionError(f"Option 'partitionBy': {term}: {error}") from error
 
@@ -47,16 +71,36 @@ def set_sort_order(transaction: Transaction, terms: Sequence[str]) -> None:
     from pyiceberg.table.sorting import NullOrder
     from pyiceberg.transforms import IdentityTransform
 
+    schema = transaction.table_metadata.schema()
     with transaction.update_sort_order() as update:
         for term in terms:
             column, _, order = term.strip().partition(" ")
             add = {"": update.asc, "asc": update.asc, "desc": update.desc}.get(order.strip().lower())
             if add is None:
                 raise OptionError(f"Option 'sortBy': expected a column, with asc or desc after it, got '{term}'")
-            try:
-                add(column, IdentityTransform(), NullOrder.NULLS_LAST)  # as pyarrow sorts
-            except ValueError as error:
-                raise OptionError(f"Option 'sortBy': {term}: {error}") from error
+            kind = _type_of("sortBy", column, schema)
+            if not kind.is_primitive:
+                raise OptionError(
+                    f"Option 'sortBy': column '{column}' is of type {_type_name(kind)}, which has no order; sort by "
+                    "another column"
+                )
+            add(column, IdentityTransform(), NullOrder.NULLS_LAST)  # as pyarrow sorts
+
+
+def _type_of(option: str, column: str, schema: Schema) -> IcebergType:
+    """Return the type of a column, or of a field of a struct: `value.country`. Raises OptionError."""
+    try:
+        return schema.find_type(column)
+    except ValueError as error:
+        names = [field.name for field in schema.fields]
+        raise OptionError(
+            f"Option '{option}': unknown column '{column}'{did_you_mean(column, names)}; available: {', '.join(names)}"
+        ) from error
+
+
+def _type_name(kind: IcebergType) -> str:
+    """Return `list` for `list<struct<10: key: optional string, ...>>`."""
+    return str(kind).partition("<")[0]
 
 
 def _parse(term: str) -> tuple[str, str]:
