@@ -476,6 +476,40 @@ def test_a_value_that_no_directory_can_be_named_after_is_an_error(tables: Tables
         write(tables.open(), rows, layout=Layout(partition_by=("key",)))
 
 
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ({"a": ["text"]}, {}, "column 'a' is of type int in the table and string in the rows"),
+        ({"u": pa.array([1], pa.uint64())}, {}, "column 'u' is of type bigint in the table and uint64 in the rows"),
+        ({"d": pa.array([1], pa.duration("us"))}, {}, "olumn 'd' .* type"),
+        ({}, {"key": ("nope",)}, "Option 'mergeKey': unknown column 'nope'; available: a, note"),
+        ({}, {"key": ("a",)}, "rows were appended to it without a key"),
+        ({"m": [{"x": 1}]}, {"key": ("m",)}, "Option 'mergeKey': column 'm' is nested"),
+    ],
+)
+def test_no_column_is_added_for_rows_that_are_refused(
+    tables: Tables, rows: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    """New columns stayed in the table, although the write that brought them failed for another one or for its key."""
+    first = pa.table({"a": pa.array([1], pa.int32())})
+    write(tables.open(), first)
+    second = {"a": pa.array([1], pa.int32()), "note": ["new"], **rows}
+    with pytest.raises((TableError, OptionError), match=message):
+        write(tables.open(), pa.table(second), **options)
+    assert tables.read().schema.names == ["a"]
+
+
+def test_no_table_is_created_for_columns_that_it_would_have_with_other_types(tables: Tables) -> None:
+    table = tables.open()
+    for kind, message in (pa.uint64(), "of type bigint .* and uint64"), (pa.duration("us"), "duration"):
+        with pytest.raises(TableError, match=message):
+            table.prepare(pa.schema([("a", pa.int32()), ("b", kind)]), Layout())
+    with pytest.raises(OptionError, match="Option 'mergeKey': unknown column 'nope'"):
+        table.prepare(KAFKA, Layout(), key=("nope",))
+    table.refresh()
+    assert not table.exists
+
+
 def test_values_that_no_struct_has_are_an_error_and_no_nulls() -> None:
     wanted = pa.schema([("place", pa.struct([("city", pa.string())]))])
     rows = pa.record_batch({"place": pa.array([1])})

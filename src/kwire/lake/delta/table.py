@@ -43,11 +43,11 @@ from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_f
 from kwire.lake.live_files import LiveFile
 from kwire.lake.offset_ranges import Ranges, Spans, render_spans, union
 from kwire.lake.state import Change, TableState
-from kwire.lake.table import RECORD, CommitConflict, Layout, LoadedTable, Orphan, check_key
+from kwire.lake.table import RECORD, CommitConflict, Layout, LoadedTable, Orphan, check_key, check_merge_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from deltalake import CommitProperties, DeltaTable
+    from deltalake import CommitProperties, DeltaTable, Schema
 
 __all__ = ["DeltaLakeTable"]
 
@@ -127,13 +127,11 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         self.refresh_known()
         wanted = nullable_fields(schema)
         if self._table is None:
-            self._create(wanted, layout)
+            self._create(wanted, layout, key)
         self.check_record(layout)
         self._check_features()
-        self._evolve(wanted)
-        arrow = self._arrow()
-        check_key(key, arrow)
-        return self._plan(() if key else sort_terms(layout, arrow), is_staged=bool(key))
+        sort_by = self._evolve(wanted, layout, key)
+        return self._plan(() if key else sort_by, is_staged=bool(key))
 
     def _plan(self, sort_by: tuple[tuple[str, str], ...] = (), *, is_staged: bool = False) -> DeltaPlan:
         metadata = self.table.metadata()
@@ -150,16 +148,18 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         )
         return DeltaPlan(**{**vars(plan), "target_bytes": int(target)}) if target.isdigit() else plan
 
-    def _create(self, schema: pa.Schema, layout: Layout) -> None:
+    def _create(self, schema: pa.Schema, layout: Layout, key: Sequence[str]) -> None:
         from deltalake import DeltaTable
 
         check_partitioning(layout.partition_by, schema)
+        check_key(key, schema)
         sort_terms(layout, schema)
+        stored = self._stored(schema)
         try:
             with as_table_errors(self.name):
                 self._table = DeltaTable.create(
                     self.uri,
-                    schema=schema,
+                    schema=stored,
                     partition_by=list(layout.partition_by),
                     configuration=dict(layout.properties),
                     storage_options=self.storage,
@@ -200,16 +200,20 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
                 self.name,
             )
 
-    def _evolve(self, schema: pa.Schema) -> None:
-        from deltalake import Schema
-
+    def _evolve(self, schema: pa.Schema, layout: Layout, key: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """Add new columns, unless something is wrong with any; return what rows are sorted by."""
         for _ in range(5):
             current = self._arrow()
             evolution = compare_schemas(schema, current, self.name, can_widen=lambda narrow, wide: False)
+            wanted = evolved(current, evolution)
+            check_key(key, wanted)
+            if key:
+                check_merge_key(self.state(), key, self.name)
+            sort_by = sort_terms(layout, wanted)
             if not evolution:
-                return
+                return sort_by
             names = _top_level(evolution)
-            changed = [field for field in Schema.from_arrow(evolved(current, evolution)).fields if field.name in names]
+            changed = [field for field in self._stored(wanted).fields if field.name in names]
             try:
                 with as_table_errors(self.name):
                     self.table.alter.add_columns(changed)
@@ -218,6 +222,24 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
             self._table = None
             self.refresh()
         raise TableError("its schema is being changed by other writers; try again", self.name)
+
+    def _stored(self, schema: pa.Schema) -> Schema:
+        """Return a schema as Delta stores it. Raises TableError for types that it stores as others, or not."""
+        import pyarrow as pa
+        from deltalake import Schema
+
+        for field in schema:
+            try:
+                Schema.from_arrow(pa.schema([field]))
+            except Exception as error:  # its text has a stack
+                raise TableError(
+                    f"column '{field.name}' is of type {type_name(field.type)}, which Delta tables do not have; cast "
+                    "the column, or leave it out",
+                    self.name,
+                ) from error
+        stored = Schema.from_arrow(schema)
+        compare_schemas(schema, pa.schema(stored), self.name, can_widen=lambda narrow, wide: False)
+        return stored
 
     # ---- state
 

@@ -30,7 +30,7 @@ from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, plan_of
 from kwire.lake.live_files import LiveFile
 from kwire.lake.offset_ranges import Spans, render_spans
 from kwire.lake.state import Change, TableState
-from kwire.lake.table import CommitConflict, Layout, LoadedTable, Orphan, check_key
+from kwire.lake.table import CommitConflict, Layout, LoadedTable, Orphan, check_key, check_merge_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,17 +131,16 @@ class IcebergTable(LoadedTable["Table"]):
         """Create the table or add new columns; return how tasks write."""
         self.refresh_known()
         if self._table is None:
-            self._create(nullable_fields(schema), layout)
+            self._create(nullable_fields(schema), layout, key)
         self.check_record(layout)
         self._check_version()
-        self._evolve(nullable_fields(schema))
-        plan = plan_of(self.table, self.name, is_staged=bool(key))
-        check_key(key, plan.schema)
-        return plan
+        self._evolve(nullable_fields(schema), key)
+        return plan_of(self.table, self.name, is_staged=bool(key))
 
-    def _create(self, schema: pa.Schema, layout: Layout) -> None:
+    def _create(self, schema: pa.Schema, layout: Layout, key: Sequence[str]) -> None:
         from pyiceberg.exceptions import TableAlreadyExistsError
 
+        check_key(key, schema)
         for attempt in range(ATTEMPTS):
             try:
                 with as_table_errors(self.name):
@@ -149,6 +148,7 @@ class IcebergTable(LoadedTable["Table"]):
                     creation = self.catalog.create_table_transaction(
                         self.name, schema=schema, properties={**NEW_TABLE, **layout.properties}
                     )
+                    self._check_stored(schema, creation)
                     set_partitioning(creation, layout.partition_by)
                     if layout.sort_by:
                         set_sort_order(creation, layout.sort_by)
@@ -187,22 +187,34 @@ class IcebergTable(LoadedTable["Table"]):
                 self.name,
             )
 
-    def _evolve(self, schema: pa.Schema) -> None:
-        """Add what is new in a schema, unless another writer has done so meanwhile."""
+    def _evolve(self, schema: pa.Schema, key: Sequence[str]) -> None:
+        """Add what is new in a schema, unless another writer has done so meanwhile, or something is wrong with any."""
         for _ in range(ATTEMPTS):
             current = arrow_schema(self.table.metadata)
             evolution = compare_schemas(schema, current, self.name, can_widen=lambda narrow, wide: True)
+            wanted = evolved(current, evolution)
+            check_key(key, wanted)
+            if key:
+                check_merge_key(self.state(), key, self.name)
             if not evolution:
                 return
             for path, _kind in evolution.added:
                 self._check_new(path)
             try:
-                with as_table_errors(self.name), self.table.update_schema() as update:
-                    update.union_by_name(evolved(current, evolution), format_version=self.table.format_version)
+                with as_table_errors(self.name):
+                    change = self.table.transaction()
+                    with change.update_schema() as update:
+                        update.union_by_name(wanted, format_version=self.table.format_version)
+                    self._check_stored(schema, change)
+                    change.commit_transaction()
             except CommitConflict:
                 pass
             self.refresh()
         raise TableError("its schema is being changed by other writers; try again", self.name)
+
+    def _check_stored(self, schema: pa.Schema, change: Transaction) -> None:
+        """Raise TableError if a table will have other types than its rows."""
+        compare_schemas(schema, arrow_schema(change.table_metadata), self.name, can_widen=lambda narrow, wide: False)
 
     def _check_new(self, path: tuple[str, ...]) -> None:
         """Raise TableError if a column is not new, but was renamed or dropped by somebody else."""
