@@ -406,6 +406,8 @@ def _values(given: Mapping[str, str]) -> DecodeOptions | None:
         raise OptionError("Options 'tableBy' and 'onKnownOffsets': rows cannot be written again; use skip or fail")
     if decoding[0].choice.mode != "failfast":
         raise OptionError("Option 'value.mode': does not apply to tableBy; name dead letters with option deadLetters")
+    if decoding[0].headers:
+        raise OptionError("Option 'value.headers': does not apply to tableBy, which takes schema ids from values only")
     return decoding[0]
 
 
@@ -441,7 +443,7 @@ def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOp
         passed_on=lambda key: (
             any(key.startswith(each) and len(key) > len(each) for each in (prefix, KAFKA_PREFIX))
             or key in VALUE_NAMES
-            or is_registry_setting(key)
+            or (key.startswith(VALUE_PREFIX) and is_registry_setting(key))
         ),
     )
     name = TABLE if format == "iceberg" else PATH
