@@ -580,6 +580,27 @@ def test_a_table_that_was_dropped_or_restored_gets_its_rows_again(
     assert "is not as its index knows it" not in caplog.text
 
 
+def test_rows_that_a_table_has_are_not_counted(delta: Tables, tmp_path: Path) -> None:
+    """The index gives up offsets whose rows other tables have; two partitions in one commit counted these again."""
+    registry = mixed_registry(tmp_path / "schemas")
+    values = [value_of(registry, kind, n) for n, kind in enumerate([CREATED, PAID, PAID])]
+    for partition in range(2):
+        write_values(tmp_path / "logs", values, partition=partition)
+    found, records = LogDirectory(tmp_path / "logs"), record_tables(delta, registry)
+    logs = [found["avro", partition] for partition in range(2)]
+
+    def append_all() -> list[int]:
+        done = append_logs(delta.open("events"), logs, layout=Layout(), rows=RowOptions(records=records))
+        return [each.rows for each in done]
+
+    assert append_all() == [3, 3]
+    drop(delta, name_of(CREATED))
+    assert append_all() == [1, 1]
+    logs.pop()
+    drop(delta, name_of(PAID))
+    assert append_all() == [2]
+
+
 @pytest.mark.parametrize("seed", mostly_slow(list(range(SCHEDULES))))
 def test_random_schedules_have_each_record_once(
     tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int

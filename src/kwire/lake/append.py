@@ -331,6 +331,7 @@ class _Appender:
             return False
         for new in parts:
             new.dead = written.dead_rows.get(new.key, 0)
+            new.rows -= written.known_rows.get(new.key, 0)
         spans = Spans()
         for new in parts:
             if done := new.done(new.start, new.end) if len(new) else ():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kwire.errors import TableError
+from kwire.identifiers import TopicPartition
 from kwire.lake.offset_ranges import Spans
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ __all__ = [
     "newest_of",
     "no_date",
     "offsets_of",
+    "rows_by_partition",
 ]
 
 METADATA_COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "headers")
@@ -115,6 +118,12 @@ def offsets_of(batch: pa.RecordBatch) -> Spans:
         for row in groups.to_pylist()
         if row["topic"] is not None and row["partition"] is not None and row["offset_min"] is not None
     }
+
+
+def rows_by_partition(batch: pa.RecordBatch) -> dict[TopicPartition, int]:
+    """Return the number of rows of each partition. The rows have the columns topic and partition."""
+    topics, partitions = (batch.column(name).to_pylist() for name in ("topic", "partition"))
+    return Counter(zip(topics, partitions, strict=True))
 
 
 def newest_of(batch: pa.RecordBatch) -> tuple[int, ...]:

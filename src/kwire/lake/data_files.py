@@ -64,7 +64,7 @@ class TaskFiles:
     """The files of a task. spans: from the first to the last offset of its rows.
 
     dead: files of a table of dead letters. dead_rows: number of rows of partitions that are not in `files`. newest_us:
-    highest timestamp of a row, with a column `timestamp`.
+    highest timestamp of a row, with a column `timestamp`. known_rows: as of RecordFiles; one table has none of them.
     """
 
     files: Sequence[WrittenFile] = ()
@@ -72,6 +72,7 @@ class TaskFiles:
     dead: Sequence[WrittenFile] = ()
     dead_rows: Mapping[TopicPartition, int] = field(default_factory=dict)
     newest_us: int | None = None
+    known_rows: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:

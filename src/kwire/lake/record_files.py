@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kwire.errors import KwireError, TableError
 from kwire.identifiers import TopicPartition
-from kwire.lake.arrow_columns import offsets_of
+from kwire.lake.arrow_columns import offsets_of, rows_by_partition
 from kwire.lake.data_files import BUFFER_BYTES, FilePlan, TaskFiles
 from kwire.lake.dead_letters import LetterPlan, LetterWriter, RowWriter, place_of
 from kwire.lake.known_offsets import KnownOffsets
@@ -56,12 +56,13 @@ class RecordPlan:
 class RecordFiles:
     """What a task has written. files: by record type, with their plans. index: of rows without a type.
 
-    spans: offsets of all rows.
+    spans: offsets of all rows. known_rows: number of rows of partitions that their tables had already.
     """
 
     files: Mapping[str, tuple[RecordPlan, TaskFiles]] = field(default_factory=dict)
     index: TaskFiles = field(default_factory=TaskFiles)
     spans: Spans = field(default_factory=dict)
+    known_rows: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -127,6 +128,7 @@ class RecordWriter:
         self._others = set[str]()
         self._letters = None if plans.dead is None else LetterWriter(plans.dead, mark, task)
         self._spans = Spans()
+        self._known_rows = Counter[TopicPartition]()
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Write rows, whose values are bytes.
@@ -147,6 +149,9 @@ class RecordWriter:
                 continue
             self._warn_of_subjects(table.plan, rows)
             (new,) = table.known.new_rows([rows])
+            if len(new) < len(rows):
+                self._known_rows.update(rows_by_partition(rows))
+                self._known_rows.subtract(rows_by_partition(new))
             if len(new):
                 table.rows.add(table.decode(new))
         while sum(each.rows.size_bytes for each in self._tables.values()) > BUFFER_BYTES:
@@ -199,7 +204,7 @@ class RecordWriter:
         index = TaskFiles()
         if self._letters is not None:
             index = TaskFiles(dead=self._letters.close(), dead_rows=dict(self._letters.counts))
-        return RecordFiles(files=files, index=index, spans=self._spans)
+        return RecordFiles(files=files, index=index, spans=self._spans, known_rows=dict(self._known_rows))
 
     def discard(self) -> None:
         """Delete all files."""

@@ -192,6 +192,12 @@ REFUSED = [
     ({"onKnownOffsets": "append"}, "rows cannot be written again"),
     ({"value.mode": "permissive"}, "Option 'value.mode': does not apply to tableBy"),
     ({"value.schema": "union"}, "schema: does not apply"),
+    ({"value.message": "Order"}, "message: does not apply"),
+    ({"value.columns": "id"}, "columns: does not apply"),
+    ({"value.headers": "true"}, "Option 'value.headers': does not apply to tableBy, which takes schema ids from val"),
+    ({"key.registry": "/schemas"}, "Unknown option 'key.registry'"),
+    ({"key.registry.ssl.ca.location": "ca.pem"}, "Unknown option 'key.registry.ssl.ca.location'"),
+    ({"value.registry.no.such.setting": "1"}, "no.such.setting"),
     ({"value.format": "json", "value.registry": ""}, "requires option 'value.registry'"),
     ({"tableBy": "key"}, "Option 'tableBy': expected one of record, got 'key'"),
 ]
@@ -233,6 +239,8 @@ def test_a_job_writes_tables_by_record_type(tables: Tables, tmp_path: Path, spar
     assert jobs.table(spark, str(source), **given).total("rows") == 11
     assert {kind: offsets(tables, kind) for kind in TYPES} == expected(kinds)
     assert jobs.table(spark, str(source), **given).total("rows") == 0
+    drop(tables, name_of(PAID))
+    assert jobs.table(spark, str(source), **given).total("rows") == kinds.count(PAID)  # the others have theirs
     with pytest.raises(OptionError, match="table_by: expected 'record', got 'key'"):
         jobs.table(spark, str(source), **{**given, "values": {"table_by": "key"}})
     with pytest.raises(OptionError, match="table_by: requires registry"):

@@ -438,7 +438,8 @@ class TableJob:
             if key in ends:
                 partition.done = ends[key]
                 dead_rows = sum(each.written.dead_rows.get(key, 0) for each in written_now.useful)
-                partition.rows += rows[key] - dead_rows
+                known_rows = sum(each.written.known_rows.get(key, 0) for each in written_now.useful)
+                partition.rows += rows[key] - dead_rows - known_rows
                 partition.dead += dead_rows
             left = [part for part in partition.ranges if part.start >= partition.done]
             partition.ranges = [] if partition.failure is not None else left
