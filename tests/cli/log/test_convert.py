@@ -57,7 +57,7 @@ def test_convert_writes_a_copy_or_in_place(source: Path, tmp_path: Path, capsys:
         (["--magic", "2", "--level", "3"], "--level requires --codec"),
         (["--codec", "lz4", "--apply", "-o", "x"], "mutually exclusive"),
         (["--codec", "lz4", "--apply", "--jobs", "2"], "one process converts in place"),
-        (["--codec", "lz4", "--topic", "none-such"], "no partition matches"),
+        (["--codec", "lz4", "--topic", "none-such"], "no topic matches"),
         (["--magic", "1", "--codec", "lz4", "--apply"], "accept the loss"),
     ],
 )

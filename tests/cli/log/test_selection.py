@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -58,3 +60,31 @@ def test_messages_without_a_timestamp_are_not_skipped_by_time() -> None:
     assert batch.max_timestamp == -1
     assert Selection(since_ms=TIME_MS).may_take_from(batch)
     assert not Selection(since_ms=TIME_MS).may_take_from(one_batch(1, [TIME_MS - 1]))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--topic", "ids", "--topic", "order"],
+            "no topic matches 'order' (did you mean 'orders'?); available topics: ",
+        ),
+        (["--topic", "ids", "--topic", "x*"], "no topic matches 'x*'; available topics: "),
+        (
+            ["--topic", "ids", "--partition", "0", "--partition", "7"],
+            "no selected topic has partition 7; the highest is 1",
+        ),
+        (
+            ["--topic", "ids", "--topic", "orders", "--partition", "7"],
+            "no selected topic has partition 7; the highest is 2",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", [["ls"], ["verify"], ["dump"]])
+def test_a_pattern_or_a_partition_that_selects_nothing_is_an_error(
+    command: list[str], words: list[str], message: str, kafka_logs: dict[str, Path], kwire: Callable
+) -> None:
+    """Beside another one that selected something it was ignored."""
+    result = kwire("log", *command, kafka_logs["modern"] / "data", *words)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err

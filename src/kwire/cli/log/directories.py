@@ -115,7 +115,10 @@ L = TypeVar("L", bound="ReadableLog")
 
 
 def selected(source: LogSource[L], selection: Selection) -> list[L]:
-    """Return the selected partitions. Raises OptionError when there are none."""
+    """Return the selected partitions. Raises OptionError when there are none, and for what selects none."""
+    from kwire.log.reading.paths import check_selection
+
+    check_selection(source, selection.topics, selection.partitions)
     logs = [log for key, log in source.items() if selection.takes_partition(*key)]
     if not logs:
         raise OptionError(f"no partition matches --topic and --partition; topics: {', '.join(source.topics)[:500]}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from kwire.errors import LogError
+from kwire.errors import LogError, OptionError, did_you_mean
 from kwire.identifiers import TopicPartition
 from kwire.log.files.file_names import MARKED_DIRECTORY
 from kwire.log.reading.log_directory import LogDirectory
@@ -16,7 +16,7 @@ from kwire.log.reading.partition_log import PartitionLog
 from kwire.storage.cached_store import OpenStore
 from kwire.storage.open_store import open_store
 
-__all__ = ["StorageOptions", "available_topics", "expand_files", "expand_glob", "open_logs"]
+__all__ = ["StorageOptions", "available_topics", "check_selection", "expand_files", "expand_glob", "open_logs"]
 
 StorageOptions = Mapping[str, Any]
 """Arguments of a file system driver, whose types the driver defines."""
@@ -52,6 +52,21 @@ def open_logs(
 def available_topics(logs: Iterable[TopicPartition]) -> str:
     """Render `available topics: ...`, for errors about missing topics; at most 500 characters."""
     return f"available topics: {', '.join(sorted({topic for topic, _ in logs}))[:500]}"
+
+
+def check_selection(logs: Iterable[TopicPartition], topics: Sequence[str], partitions: Sequence[int]) -> None:
+    """Raise OptionError for a topic pattern (*, ?) that matches no topic, or a number that no selected topic has."""
+    keys = list(logs)
+    names = {topic for topic, _ in keys}
+    for pattern in topics:
+        if not any(fnmatchcase(topic, pattern) for topic in names):
+            raise OptionError(f"no topic matches '{pattern}'{did_you_mean(pattern, names)}; {available_topics(keys)}")
+    numbers = {number for topic, number in keys if not topics or any(fnmatchcase(topic, pattern) for pattern in topics)}
+    for number in partitions:
+        if number not in numbers:
+            raise OptionError(
+                f"no selected topic has partition {number}; the highest is {max(numbers, default='none')}"
+            )
 
 
 def expand_glob(path: str, storage: StorageOptions, opener: OpenStore = open_store) -> list[str]:

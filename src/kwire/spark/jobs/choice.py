@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
 from kwire.log import PartitionLog
-from kwire.log.reading.paths import available_topics
+from kwire.log.reading.paths import available_topics, check_selection
 
 if TYPE_CHECKING:
     from kwire.log.reading.readable_log import ReadableLog
@@ -30,7 +30,7 @@ def select_logs(
 ) -> dict[TopicPartition, L]:
     """Return the logs that match a topic pattern (*, ?) and a partition number; an empty sequence matches all.
 
-    Raises OptionError if no log matches.
+    Raises OptionError if no log matches, and for a pattern or a number that matches none.
     """
     if isinstance(topics, str):
         raise OptionError(f"topics: expected a list of names and patterns, got the string {topics!r}")
@@ -38,6 +38,7 @@ def select_logs(
         isinstance(each, int) for each in partitions
     ):  # 0: all of them
         raise OptionError(f"partitions: expected a list of numbers, got {partitions!r}")
+    check_selection(logs, topics, list(partitions))
     selected = {
         key: log
         for key, log in logs.items()
