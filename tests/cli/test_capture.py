@@ -33,6 +33,21 @@ def test_json_has_decoded_bodies(pcap: str, capsys: pytest.CaptureFixture[str]) 
     assert all(row["latency_ms"] > 0 for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Produse", "unknown API 'Produse' (did you mean 'Produce'?)"),
+        ("FetchRequest", "unknown API 'FetchRequest' (did you mean 'Fetch'?)"),
+        ("*Grup*", "unknown API '*Grup*'"),
+    ],
+)
+def test_an_unknown_api_is_an_error(pcap: str, name: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty table was printed."""
+    assert run(["capture", pcap, "--api", "Produce", "--api", name]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", f"kwire: --api: {message}\n")
+
+
 def test_problems_set_the_exit_code_and_can_be_listed(pcap: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["capture", pcap, "--problems", "--format", "jsonl", "--no-bodies"]) == 1
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

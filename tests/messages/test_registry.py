@@ -163,6 +163,8 @@ def _find(kind: str, api_key: int, module: str, kafka: str) -> str | None:
 def test_unknown_names_are_reported_with_a_suggestion() -> None:
     with pytest.raises(OptionError, match="did you mean 'FetchRequest'"):
         registry.get("FetchReqest")
+    with pytest.raises(OptionError, match=r"unknown message 'Fetchh' .did you mean 'FetchRequest'"):
+        registry.get("Fetchh")
     with pytest.raises(OptionError, match=r"available: 4\.4\.0, 4\.3\.1, .*, 2\.0\.1"):
         registry.names(kafka="1.0")
     with pytest.raises(OptionError, match=r"unknown Kafka release '3\.9\.0'; available: 3\.9\.2, 3\.9\.1"):

@@ -110,7 +110,10 @@ def capture(
     is missing or cannot be read.
     """
     from kwire.capture import CaptureCounts
+    from kwire.messages.registry import check_api_pattern
 
+    for name in api or ():
+        check_api_pattern(name, "--api")
     counts = CaptureCounts()
     if logs is not None:
         _refuse(logs, {"--api": api, "--client": client, "--problems": problems, "--summary": summary})

@@ -16,7 +16,9 @@ Imports only the requested message.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from importlib import resources
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,6 +34,8 @@ __all__ = [
     "RELEASES",
     "Definitions",
     "Registry",
+    "api_names",
+    "check_api_pattern",
     "decode",
     "find",
     "fitting",
@@ -223,7 +227,24 @@ def _keys(release: str) -> dict[tuple[str, int], dict[str, str]]:
 
 def _check_name(name: str) -> None:
     if name not in MESSAGES:
-        raise OptionError(f"unknown message {name!r}{did_you_mean(name, MESSAGES)}")
+        hint = did_you_mean(name, MESSAGES) or did_you_mean(f"{name}Request", MESSAGES)
+        raise OptionError(f"unknown message {name!r}{hint}")
+
+
+def api_names() -> list[str]:
+    """Return the names of the APIs, such as `Produce`."""
+    return [name.removesuffix("Request") for name, (_, kind, _, _) in MESSAGES.items() if kind == "request"]
+
+
+def check_api_pattern(pattern: str, option: str) -> None:
+    """Raise OptionError, which begins with an option, for a name or pattern (*, ?) that matches no API.
+
+    Ignores case. The number of an API that no release has is accepted.
+    """
+    names = api_names()
+    if not pattern.isdecimal() and not any(fnmatchcase(name.lower(), pattern.lower()) for name in names):
+        hint = did_you_mean(re.sub("(?i)(request|response)$", "", pattern), names)
+        raise OptionError(f"{option}: unknown API {pattern!r}{hint}")
 
 
 def _release(kafka: str) -> str:

@@ -139,6 +139,7 @@ def test_control_characters_in_names_are_escaped(tmp_path: Path, kwire: Callable
         (("--at-offset", "-5", "g-new"), "expected a number from 0"),
         (("--at-time", "soon"), "--at-time 'soon'"),
         (("nobody",), "no group matches 'nobody'; available: g-admin, g-classic"),
+        (("g-clasic",), "no group matches 'g-clasic' (did you mean 'g-classic'?); available: g-admin"),
     ],
 )
 def test_wrong_usage_has_exit_code_2(

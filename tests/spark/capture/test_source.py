@@ -138,6 +138,7 @@ def test_a_damaged_capture_fails_or_ends_with_a_row(spark: SparkSession, folder:
         ({"port": "9092"}, r"Unknown option 'port' \(did you mean 'ports'\?\); docs/capture.md"),
         ({"ports": "9092;9093"}, "Option 'ports': expected a comma-separated list of ports"),
         ({"columns": "apis"}, r"unknown column 'apis' \(did you mean 'api'\?\)"),
+        ({"apis": "Fetch, Produse"}, "Option 'apis': unknown API 'Produse' .did you mean 'Produce'"),
         ({"message": "FetchReques"}, "unknown message 'FetchReques' .did you mean 'FetchRequest'"),
         ({"message": "TopicRecord"}, "Option 'message': 'TopicRecord' is not a request or response"),
         ({"columns": "body"}, "unknown column 'body'"),

@@ -20,7 +20,7 @@ def parse_api(name: str) -> int | None:
     """Return the key of an API by name, None for "*". Raises OptionError with a suggestion for an unknown name."""
     if name == "*":
         return None
-    names = [each.removesuffix("Request") for each in registry.names() if each.endswith("Request")]
+    names = registry.api_names()
     by_lower = {each.lower(): each for each in names}
     known = by_lower.get(name.lower().removesuffix("request"))
     if known is None:

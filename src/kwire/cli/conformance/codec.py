@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kwire.cli.conformance.output import finish, make_folder
-from kwire.errors import OptionError
+from kwire.errors import OptionError, did_you_mean
 
 if TYPE_CHECKING:
     from kwire.conformance import Report, Result
@@ -74,12 +74,18 @@ def _chosen(release: str | None, only: list[str], skip: list[str]) -> list[Case]
     """Return the cases to run. Raises OptionError for words that no case has."""
     from kwire.conformance.vectors import CHAPTERS, cases
 
+    for option, word in (*(("--only", word) for word in only), *(("--skip", word) for word in skip)):
+        if (chapter := word.split("/")[0]) not in CHAPTERS:
+            hint = did_you_mean(chapter, CHAPTERS)
+            raise OptionError(f"{option}: no chapter {chapter!r}{hint}; known: {', '.join(CHAPTERS)}")
     chapters = [each for each in CHAPTERS if not only or any(word.split("/")[0] == each for word in only)]
-    if not chapters:
-        raise OptionError(f"--only: no chapter of {', '.join(only)}; known: {', '.join(CHAPTERS)}")
+    every = list(cases(only=chapters, release=release))
+    for word in (*only, *(each for each in skip if each.split("/")[0] in chapters)):
+        if not any(_matches(case.id, word) for case in every):
+            raise OptionError(f"no case is or begins with {word!r}; ids are CHAPTER/TYPE/VERSION/CASE")
     found = [
         case
-        for case in cases(only=chapters, release=release)
+        for case in every
         if (not only or any(_matches(case.id, word) for word in only))
         and not any(_matches(case.id, word) for word in skip)
     ]

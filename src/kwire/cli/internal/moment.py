@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.log.selection import parse_time
-from kwire.errors import OptionError, counted
+from kwire.errors import OptionError, counted, did_you_mean
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import time_text
 
@@ -67,7 +67,7 @@ def matching(names: list[str], pattern: str | None, what: str) -> list[str]:
     matches = sorted(name for name in names if pattern is None or fnmatch.fnmatchcase(name, pattern))
     if pattern is not None and not matches:
         available = ", ".join(sorted(names))[:500] or "none"
-        raise OptionError(f"no {what} matches {pattern!r}; available: {available}")
+        raise OptionError(f"no {what} matches {pattern!r}{did_you_mean(pattern, names)}; available: {available}")
     return matches
 
 

@@ -73,6 +73,15 @@ def _ports(name: str, value: str) -> tuple[int, ...]:
     return tuple(int(port) for port in ports)
 
 
+def _apis(name: str, value: str) -> tuple[str, ...]:
+    from kwire.messages.registry import check_api_pattern
+
+    apis = word_list(name, value)
+    for each in apis:
+        check_api_pattern(each, f"Option '{name}'")
+    return apis
+
+
 def _message(name: str, value: str) -> str:
     kind = message_class(value.strip()).SPEC.kind
     if kind not in ("request", "response"):
@@ -90,7 +99,7 @@ PORTS = Option[tuple[int, ...]](
 )
 APIS = Option[tuple[str, ...]](
     name="apis",
-    parse=word_list,
+    parse=_apis,
     default=(),
     value="comma-separated list of names",
     shown_default="all",
