@@ -165,12 +165,23 @@ class Broker:
 
         Raises BrokerError as Kafka refuses it, such as TOPIC_ALREADY_EXISTS; OptionError for a value of another type.
         """
+        self.create_topic_with(configs, name, partitions, replication_factor)
+
+    def create_topic_with(
+        self, configs: Mapping[str, object], name: str, partitions: int | None, replication_factor: int | None = None
+    ) -> None:
+        """Create a topic, as create_topic does, with configs of any names."""
         if not isinstance(name, str):
             raise OptionError(f"invalid topic {name!r}: must be a name")
         for what, number in (("partitions", partitions), ("replication_factor", replication_factor)):
             if number is not None and not is_integer(number):
                 raise OptionError(f"invalid {what} {number!r}: must be an integer")
-        given = {key.replace("_", "."): render(value) for key, value in configs.items()}
+        given = dict[str, str]()
+        for key, value in configs.items():
+            config = key.replace("_", ".")
+            if config in given:
+                raise OptionError(f"config {config} is given twice: {given[config]!r} and {value!r}")
+            given[config] = render(value)
 
         def create(node: Node) -> None:
             count = node.settings.num_partitions if partitions is None else partitions

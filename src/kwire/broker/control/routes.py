@@ -250,7 +250,10 @@ def list_topics(broker: Broker, _values: Values) -> object:
 def create_topic(broker: Broker, values: Values) -> object:
     """Create a topic."""
     configs = values.get("configs", {})
-    broker.create_topic(values["name"], values.get("partitions"), **configs)
+    for name, value in configs.items():
+        if not isinstance(value, str | int | float):
+            raise OptionError(f"invalid configs.{name} {value!r}: must be a string, a number or a boolean")
+    broker.create_topic_with(configs, values["name"], values.get("partitions"))
     return find_topic(broker, values)
 
 
