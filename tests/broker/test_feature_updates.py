@@ -92,6 +92,14 @@ STEPS = [
     Step([(TRANSACTION, 0, UP)]),
     Step([(TRANSACTION, 2, UP), (TRANSACTION, 1, UP)]),
     invalid(TRANSACTION, 0, UP, UPGRADE_ONLY),
+    Step([(SHARE, 2, UP)]),
+    invalid(SHARE, 3, UP, "Local controller 1 only supports versions 0-2"),
+    invalid(SHARE, 1, UP, UPGRADE_ONLY),
+    Step([(SHARE, 1, SAFE)]),
+    invalid(SHARE, 2, SAFE, NEWER),
+    Step([(SHARE, 2, UP)]),
+    Step([(SHARE, 0, UNSAFE)]),
+    Step([(SHARE, 1, UP)]),
     Step([(METADATA, 20, SAFE), (TRANSACTION, 2, UP)]),
 ]
 
@@ -148,7 +156,7 @@ def levels_in_log(data: Path) -> list[tuple[str, int]]:
 
 
 def test_levels_change_as_in_kafka(tmp_path: Path) -> None:
-    with Broker(tmp_path, transaction_version=0) as broker, RawClient(broker) as client:
+    with Broker(tmp_path, transaction_version=0, share_version=0) as broker, RawClient(broker) as client:
         check_steps(client)
     written = [
         pair
@@ -169,7 +177,7 @@ def test_a_level_is_that_of_the_next_start(tmp_path: Path, level: int, by_snapsh
         assert update(client, 2, [(TRANSACTION, level, SAFE if level < 2 else UP), (METADATA, 20, SAFE)])[0] == 0
         if by_snapshot:
             broker.call(lambda node: node.metadata_log.maintain())
-    expected = {name: number for name, number in ((METADATA, 20), (TRANSACTION, level), (SHARE, 1)) if number}
+    expected = {name: number for name, number in ((METADATA, 20), (TRANSACTION, level), (SHARE, 2)) if number}
     with Broker(tmp_path, transaction_version=other) as broker, RawClient(broker) as client:
         assert features(client)[1] == expected
 
@@ -179,7 +187,7 @@ def test_the_features_of_a_directory_are_reported(tmp_path: Path) -> None:
         record = messages.FeatureLevelRecord
         newer = [(record(name=METADATA, feature_level=25), 0), (record(name="group.version", feature_level=1), 0)]
         broker.call(lambda node: node.controller.commit(newer))
-        assert features(client)[1] == {METADATA: 25, "group.version": 1, TRANSACTION: 2, SHARE: 1}
+        assert features(client)[1] == {METADATA: 25, "group.version": 1, TRANSACTION: 2, SHARE: 2}
         problem = f"{FAILED}Unsupported metadata.version downgrade from 25 to 21. {LOSS}"
         assert update(client, 2, [(METADATA, 21, SAFE)])[1] == problem
 

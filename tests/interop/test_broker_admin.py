@@ -43,7 +43,7 @@ def test_features_change_and_brokers_are_unregistered_as_in_kafka(tmp_path: Path
             assert unregister(client, 1) == (0, "")  # the reason why the broker refuses its own id
             assert unregister(client, 1)[0] == ErrorCode.BROKER_ID_NOT_REGISTERED
         broker.stop(kill=True)  # it would wait forever
-    with Broker(tmp_path / "ours", transaction_version=0) as ours, RawClient(ours) as client:
+    with Broker(tmp_path / "ours", transaction_version=0, share_version=0) as ours, RawClient(ours) as client:
         check_steps(client)
     written = levels_in_log(tmp_path / "ours")
     assert (

@@ -17,6 +17,7 @@ from kwire.broker.coordinator_log import CoordinatorTopic
 from kwire.broker.groups.coordinator import GroupCoordinator
 from kwire.broker.groups.store import GroupStore
 from kwire.broker.shares.coordinator import ShareCoordinator
+from kwire.broker.shares.dead_letters import DeadLetterQueues
 from kwire.broker.shares.share_partitions import SharePartitions
 from kwire.broker.transactions.coordinator import TransactionCoordinator
 from kwire.broker.transactions.partitions import PartitionMarkers, TransactionStateLog
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from kwire.broker.clock import Clock, Timers
     from kwire.broker.configs.settings import Settings
     from kwire.broker.features import Features
-    from kwire.broker.topics import Partition, Topic, TopicRegistry
+    from kwire.broker.topic_creation import TopicCreation
+    from kwire.broker.topics import Partition, TopicRegistry
 
 __all__ = ["Coordinators"]
 
@@ -38,8 +40,7 @@ __all__ = ["Coordinators"]
 class Coordinators:
     """The coordinators of a cluster. All but the clock and settings are new after each start.
 
-    create_missing: returns a topic, created if needed. configs_of: the configs of a group. claim_producer_ids: see
-    ProducerIds.
+    topic_creation: of their topics. configs_of: the configs of a group. claim_producer_ids: see ProducerIds.
     """
 
     def __init__(
@@ -50,13 +51,13 @@ class Coordinators:
         settings: Settings,
         topics: TopicRegistry,
         features: Features,
-        create_missing: Callable[[str], Topic],
+        topic_creation: TopicCreation,
         configs_of: Callable[[str], Mapping[str, str]],
         claim_producer_ids: Callable[[int], int],
     ) -> None:
         self._clock, self._timers, self._settings = clock, timers, settings
         self._topics, self._features = topics, features
-        self._create_missing, self._configs_of = create_missing, configs_of
+        self._topic_creation, self._configs_of = topic_creation, configs_of
         self._claim_producer_ids = claim_producer_ids
         self.start()
         topics.observers.append(lambda topic, exists: self.groups.topic_changed(topic, exists))
@@ -65,7 +66,9 @@ class Coordinators:
         """Start coordinators that read their topics, whose logs must be open. Raises LogError."""
         clock, timers, settings, topics = self._clock, self._timers, self._settings, self._topics
         offsets, states = (
-            CoordinatorTopic(name, decoder, count, topics=topics, clock=clock, create_missing=self._create_missing)
+            CoordinatorTopic(
+                name, decoder, count, topics=topics, clock=clock, create_missing=self._topic_creation.create_missing
+            )
             for name, decoder, count in (
                 (GROUPS_TOPIC, decode_group, lambda: settings.offsets_topic_num_partitions),
                 (SHARE_STATE_TOPIC, decode_share_state, lambda: settings.share_coordinator_state_topic_num_partitions),
@@ -74,7 +77,14 @@ class Coordinators:
         self.share_states = ShareCoordinator(clock, settings, topics, states)
         store = GroupStore(clock, timers, settings, topics, offsets, self._configs_of)
         self.groups = GroupCoordinator(store, self.share_states)
-        self.share_partitions = SharePartitions(clock, timers, store, self.share_states)
+        self.share_partitions = SharePartitions(
+            clock,
+            timers,
+            store,
+            self.share_states,
+            DeadLetterQueues(clock, timers, store, self._topic_creation.dead_letter_topic),
+            lambda: self._features.has_dead_letter_queues,
+        )
         self.share_states.replaced = self.share_partitions.forget_one
         self.markers = PartitionMarkers(topics, self.groups, clock)
         self.transactions = TransactionCoordinator(
@@ -82,7 +92,7 @@ class Coordinators:
             timers=timers,
             settings=settings,
             transaction_version=lambda: self._features.transaction_version,
-            log=TransactionStateLog(topics, self._features, clock, self._create_missing),
+            log=TransactionStateLog(topics, self._features, clock, self._topic_creation.create_missing),
             markers=self.markers,
             producer_ids=ProducerIds(self._claim_producer_ids),
         )
@@ -107,7 +117,7 @@ class Coordinators:
 
         Raises BrokerError as Controller.create_topic does.
         """
-        topic = self._create_missing(topic_name)
+        topic = self._topic_creation.create_missing(topic_name)
         return topic.partitions[partition_for(key, len(topic.partitions))]
 
     def leader_of(self, topic_name: str, key: str) -> int:

@@ -40,8 +40,8 @@ TRANSACTION_VERSION = "transaction.version"
 """From 2 on, every transaction has a new producer epoch, and partitions are added by Produce (KIP-890)."""
 HIGHEST_TRANSACTION_VERSION = 2
 SHARE_VERSION = "share.version"
-"""1 enables share groups (KIP-932)."""
-HIGHEST_SHARE_VERSION = 1
+"""1 enables share groups (KIP-932), 2 their dead letter queues (KIP-1191)."""
+HIGHEST_SHARE_VERSION, DEAD_LETTERS_VERSION = 2, 2
 HIGHEST_ELR_VERSION = 1
 """1 enables eligible leader replicas (KIP-966)."""
 
@@ -93,6 +93,11 @@ class Features:
     def share_version(self) -> int:
         """The level of share.version."""
         return self._level(SHARE_VERSION)
+
+    @property
+    def has_dead_letter_queues(self) -> bool:
+        """Whether share groups can have dead letter queues."""
+        return self.share_version >= DEAD_LETTERS_VERSION
 
     @property
     def eligible_leader_replicas_version(self) -> int:

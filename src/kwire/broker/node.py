@@ -145,7 +145,7 @@ class Node:
                 settings=self.settings,
                 topics=self.topics,
                 features=self.features,
-                create_missing=self.topic_creation.create_missing,
+                topic_creation=self.topic_creation,
                 configs_of=functools.partial(self.cluster.configs_of, ConfigResource.GROUP),
                 claim_producer_ids=self.controller.claim_producer_ids,
             )

@@ -1,7 +1,7 @@
-"""Topics created on first use, by producers and consumers, or as internal topics of the coordinators.
+"""Topics created on first use, by producers and consumers, for dead letters, or as internal topics of the coordinators.
 
 Source: kafka.server.DefaultAutoTopicCreationManager; GroupCoordinatorConfig, TransactionLogConfigs 3.9.1;
-ShareCoordinatorService.shareGroupStateTopicConfigs 4.4.0.
+ShareCoordinatorService.shareGroupStateTopicConfigs, ShareGroupDLQStateManager 4.4.0.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kwire.broker.topics import Topic
 from kwire.internal_topics.names import GROUPS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+from kwire.protocol.error_codes import ErrorCode, refusal
 
 if TYPE_CHECKING:
     from kwire.broker.configs.broker_configs import BrokerConfigs
@@ -65,6 +66,27 @@ class TopicCreation:
             factor = self._within(settings.share_coordinator_state_topic_replication_factor)
             return create(name, settings.share_coordinator_state_topic_num_partitions, configs, factor)
         return create(name, settings.num_partitions)
+
+    def dead_letter_topic(self, name: str) -> Topic:
+        """Return the topic for dead letters of a share group, creating it if that is enabled.
+
+        Raises BrokerError: INVALID_CONFIG if the broker's or the topic's configs forbid it, and as
+        Controller.create_topic does.
+        """
+        topic, settings = self._topics.get(name), self._configs.settings
+        problem = None
+        if not name:
+            problem = "the group has no errors.deadletterqueue.topic.name"
+        elif not name.startswith(settings.errors_deadletterqueue_topic_name_prefix):
+            problem = f"topic '{name}' does not begin with errors.deadletterqueue.topic.name.prefix"
+        elif topic is None and not settings.errors_deadletterqueue_auto_create_topics_enable:
+            problem = f"topic '{name}' does not exist; errors.deadletterqueue.auto.create.topics.enable is false"
+        elif topic is not None and not topic.partitions[0].opened.config.errors_deadletterqueue_group_enable:
+            problem = f"errors.deadletterqueue.group.enable of topic '{name}' is false"
+        if problem is not None:
+            raise refusal(ErrorCode.INVALID_CONFIG, problem)
+        configs = {"errors.deadletterqueue.group.enable": "true", "message.timestamp.type": "CreateTime"}
+        return topic or self._controller.create_topic(name, settings.num_partitions, configs)
 
     def _within(self, count: int) -> int:
         """Return a number of replicas that the cluster can have."""

@@ -97,7 +97,7 @@ class Partition:
         self.log = log
 
     def append(self, data: bytes, *, now_ms: int) -> Appended:
-        """Append records of a coordinator. Raises BrokerError or LogError if nothing is appended."""
+        """Append records of the broker itself. Raises BrokerError or LogError if nothing is appended."""
         log, state = self.opened, self.state
         if state.leader == NO_LEADER:
             raise refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.name} has no leader")

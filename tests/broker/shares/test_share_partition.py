@@ -34,8 +34,9 @@ class Bench:
             ranges,
             clock=self.clock,
             timers=self.clock.timers,
-            limits=lambda: ShareLimits(limit, locks, 1000, can_renew=True),
+            limits=lambda: ShareLimits(limit, locks, 1000, can_renew=True, has_dead_letters=False),
             write=self.write,
+            copy=lambda letters, done: None,
             released=lambda: None,
         )
 

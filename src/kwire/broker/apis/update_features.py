@@ -2,8 +2,9 @@
 
     1  validation only, safe and unsafe downgrades    2  no results of single features
 
-All updates are made, or none. Features are `metadata.version` and `transaction.version`. A request that names a feature
-several times sets the last level. The field `allow_downgrade` of version 0 is ignored, as in Kafka 4.
+All updates are made, or none. Features are `metadata.version`, `transaction.version` and `share.version`. A request
+that names a feature several times sets the last level. The field `allow_downgrade` of version 0 is ignored, as in
+Kafka 4.
 
 Source: org.apache.kafka.controller.QuorumController.updateFeatures, FeatureControlManager 4.4.0; KIP-584, KIP-778.
 """

@@ -40,6 +40,8 @@ BROKER_CONFIG = "producer.id.expiration.ms"
 DYNAMIC = frozenset(TOPIC_DEFAULTS.values()) | {
     "max_connections",
     "max_connections_per_ip",
+    "errors_deadletterqueue_auto_create_topics_enable",
+    "errors_deadletterqueue_topic_name_prefix",
     "log_cleaner_backoff_ms",
     "log_cleaner_dedupe_buffer_size",
     "producer_id_expiration_ms",

@@ -2,7 +2,7 @@
 
 Each is a value of one group in the place of a broker config of all groups, its synonym. Values have to be within the
 broker's limits, group.KIND.min.X and group.KIND.max.X. Those of streams groups have no effect, because the broker has
-none, nor have consumer.assignment.interval.ms, share.assignor.offload.enable and those of dead letter queues.
+none, nor have consumer.assignment.interval.ms and share.assignor.offload.enable.
 
 Source: kafka.server.ConfigHelper, org.apache.kafka.coordinator.group.GroupConfig 4.4.0.
 """

@@ -147,6 +147,8 @@ class Settings:
     group_share_max_partition_max_record_locks: int = 4000
     group_share_max_size: int = 200
     group_share_max_share_sessions: int = 2000
+    errors_deadletterqueue_auto_create_topics_enable: bool = False
+    errors_deadletterqueue_topic_name_prefix: str = "dlq."
     share_coordinator_state_topic_num_partitions: int = 50
     share_coordinator_state_topic_replication_factor: int = 3
     share_coordinator_state_topic_min_isr: int = 2
@@ -192,7 +194,7 @@ class Settings:
     transaction_two_phase_commit_enable: bool = False
     unstable_api_versions_enable: bool = False
     transaction_version: int = 2
-    share_version: int = 1
+    share_version: int = 2
     eligible_leader_replicas_version: int = 0
     others: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False, repr=False)
     """Kafka's configs that are not among these, as they were given: most have no effect. They may be secret."""

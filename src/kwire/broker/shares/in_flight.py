@@ -6,6 +6,7 @@ gets another; then each of its records has its own.
     AVAILABLE     may be acquired (again)
     ACQUIRED      locked for one member
     ACKNOWLEDGED  processed: final
+    ARCHIVING     rejected or delivered too often, being copied to a dead letter queue
     ARCHIVED      rejected, lost or delivered too often: final
 
 Source: org.apache.kafka.server.share.fetch.InFlightBatch, InFlightState, RecordState 4.4.0.
@@ -47,10 +48,8 @@ class Delivery:
         self.state, self.member_id, self.locked_until_ms = DeliveryState.ACQUIRED, member_id, locked_until_ms
         self.count += 1
 
-    def end(self, state: DeliveryState, count_limit: int) -> None:
-        """End an acquisition; a record that was delivered count_limit times is archived instead of released."""
-        if state is DeliveryState.AVAILABLE and self.count >= count_limit:
-            state = DeliveryState.ARCHIVED
+    def end(self, state: DeliveryState) -> None:
+        """End an acquisition."""
         self.state, self.member_id = state, NO_MEMBER
 
 

@@ -7,9 +7,9 @@
 
 Each change of a record's state is written to the share coordinator first; if that fails, the record keeps its state.
 One write has the start offset from before it, as in Kafka. Acquiring is not written: after a restart, acquired records
-are available, with the delivery count of their last written state.
+are available, with the delivery count of their last written state. Dead letters are ARCHIVING until they are copied.
 
-Source: KIP-932; kafka.server.share.SharePartition 4.4.0.
+Source: KIP-932, KIP-1191; kafka.server.share.SharePartition 4.4.0.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 from kwire.broker.clock import Clock, TimerHandle, Timers
+from kwire.broker.shares.dead_letters import EXCEEDED, REJECTED, DeadLetters
 from kwire.broker.shares.in_flight import NO_MEMBER, Delivery, InFlight, InFlightBatch
 from kwire.errors import BrokerError
 from kwire.internal_topics.share_state import DeliveredRange, DeliveryState
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-__all__ = ["AcknowledgeType", "Acknowledgement", "ShareLimits", "SharePartition", "StateWriter"]
+__all__ = ["AcknowledgeType", "Acknowledgement", "LetterCopier", "ShareLimits", "SharePartition", "StateWriter"]
 
 log = logging.getLogger(__name__)
 
@@ -45,9 +46,9 @@ STATES = {
     AcknowledgeType.GAP: DeliveryState.ARCHIVED,
     AcknowledgeType.ACCEPT: DeliveryState.ACKNOWLEDGED,
     AcknowledgeType.RELEASE: DeliveryState.AVAILABLE,
-    AcknowledgeType.REJECT: DeliveryState.ARCHIVED,
+    AcknowledgeType.REJECT: DeliveryState.ARCHIVING,
 }
-"""The states after an acquisition."""
+"""The states after an acquisition. ARCHIVING: ARCHIVED without a dead letter queue."""
 
 
 class Acknowledgement(NamedTuple):
@@ -59,12 +60,13 @@ class Acknowledgement(NamedTuple):
 
 
 class ShareLimits(NamedTuple):
-    """The configs of a share group that concern its records."""
+    """The configs of a share group that concern its records. has_dead_letters: whether it has a dead letter queue."""
 
     delivery_count: int
     record_locks: int
     lock_duration_ms: int
     can_renew: bool
+    has_dead_letters: bool
 
 
 class StateWriter(Protocol):
@@ -74,21 +76,29 @@ class StateWriter(Protocol):
         """Write changed ranges. Raises BrokerError; nothing was written then."""
 
 
+class LetterCopier(Protocol):
+    """Copies records to the dead letter queue."""
+
+    def __call__(self, letters: DeadLetters, done: Callable[[], object]) -> object:
+        """Begin to copy, and call `done` at the end, also after an error."""
+
+
 class Change(NamedTuple):
-    """A changed state that is not written yet: the offsets, the state, and what it was."""
+    """A changed state that is not written yet: the offsets, the state, and what it was. reason: of a dead letter."""
 
     first: int
     last: int
     delivery: Delivery
     state: DeliveryState
     member_id: str
+    reason: str
 
 
 class SharePartition:
     """The records of a share partition.
 
     start_offset: where it begins. ranges: the stored states, in order, from there on. limits: the group's configs.
-    write: see StateWriter. released: called when records may have become available.
+    write: see StateWriter. copy: see LetterCopier. released: called when records may have become available.
     """
 
     def __init__(
@@ -100,10 +110,11 @@ class SharePartition:
         timers: Timers,
         limits: Callable[[], ShareLimits],
         write: StateWriter,
+        copy: LetterCopier,
         released: Callable[[], object],
     ) -> None:
         self._clock, self._timers = clock, timers
-        self.limits, self._write, self._released = limits, write, released
+        self.limits, self._write, self._copy, self._released = limits, write, copy, released
         self.start_offset = self.end_offset = start_offset
         self.in_flight = InFlight()
         self.complete_count = 0
@@ -117,6 +128,7 @@ class SharePartition:
     def _load(self, ranges: Iterable[DeliveredRange]) -> None:
         """Take over stored states. Raises BrokerError for a state that only a newer broker knows."""
         gap, following = -1, self.start_offset
+        archiving = []
         for each in ranges:
             if gap == -1 and each.first_offset > following:
                 gap = following
@@ -126,7 +138,7 @@ class SharePartition:
                 what = f"unknown delivery state {state} of offsets {each.first_offset} to {each.last_offset}"
                 raise refusal(ErrorCode.UNKNOWN_SERVER_ERROR, what)
             if state is DeliveryState.ARCHIVING:
-                state = DeliveryState.ARCHIVED  # waits for a copy in a dead letter queue, which is not supported
+                archiving.append(each)
             delivery = Delivery(state, each.delivery_count)
             self.in_flight.add(InFlightBatch.of(each.first_offset, each.last_offset, delivery))
             if delivery.is_final:
@@ -137,6 +149,9 @@ class SharePartition:
             if gap != -1:
                 self._gap = gap, self.end_offset
             self._advance()
+        for first, last, _, count in archiving:
+            reason = EXCEEDED if count >= self.limits().delivery_count else REJECTED
+            self._archive_later(DeadLetters(first, last, count, reason))
 
     def close(self) -> None:
         """Stop the timer."""
@@ -315,8 +330,13 @@ class SharePartition:
     # --- changing states
 
     def _change(self, first: int, last: int, delivery: Delivery, state: DeliveryState, changes: list[Change]) -> None:
-        changes.append(Change(first, last, delivery, delivery.state, delivery.member_id))
-        delivery.end(state, self.limits().delivery_count)
+        limits, reason = self.limits(), REJECTED
+        if state is DeliveryState.AVAILABLE and delivery.count >= limits.delivery_count:
+            state, reason = DeliveryState.ARCHIVING, EXCEEDED
+        if state is DeliveryState.ARCHIVING and not limits.has_dead_letters:
+            state = DeliveryState.ARCHIVED
+        changes.append(Change(first, last, delivery, delivery.state, delivery.member_id, reason))
+        delivery.end(state)
         if delivery.is_final:
             self.complete_count += self._in_flight_of(first, last)
 
@@ -342,9 +362,28 @@ class SharePartition:
         self._settle(changes)
 
     def _settle(self, changes: list[Change]) -> None:
-        """Follow written changes: records that are available or done."""
+        """Follow written changes: records that are available, done or dead letters."""
         if any(each.delivery.state is DeliveryState.AVAILABLE for each in changes):
             self._has_released = True
+        self._advance()
+        self._released()
+        for each in changes:
+            if each.delivery.state is DeliveryState.ARCHIVING:
+                self._archive_later(DeadLetters(each.first, each.last, each.delivery.count, each.reason))
+
+    def _archive_later(self, letters: DeadLetters) -> None:
+        """Copy records to the dead letter queue; then they are done."""
+        self._copy(letters, lambda: self._archive_copied(letters))
+
+    def _archive_copied(self, letters: DeadLetters) -> None:
+        first, last = letters.first, letters.last
+        self.archive(first, last, DeliveryState.ARCHIVING, counts=False)
+        self.complete_count += self._in_flight_of(first, last)
+        done = DeliveredRange(first, last, DeliveryState.ARCHIVED, letters.delivery_count)
+        try:
+            self._write(self.start_offset, self.complete_count, [done])
+        except BrokerError as error:  # as in Kafka; another leader copies them again
+            log.warning("dead letters of offsets %d to %d: %s", first, last, error)
         self._advance()
         self._released()
 

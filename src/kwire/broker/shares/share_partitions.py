@@ -16,6 +16,7 @@ from kwire.broker.clock import Clock, Timers
 from kwire.broker.configs.durations import duration_ms
 from kwire.broker.groups.store import GroupStore
 from kwire.broker.shares.coordinator import ShareCoordinator, ShareKey
+from kwire.broker.shares.dead_letters import DeadLetterQueues
 from kwire.broker.shares.share_partition import ShareLimits, SharePartition
 from kwire.broker.topics import Partition
 from kwire.errors import BrokerError
@@ -45,10 +46,23 @@ def is_read_committed(store: GroupStore, group_id: str) -> bool:
 
 
 class SharePartitions:
-    """The loaded share partitions of a cluster. store: of the groups. states: the share coordinator."""
+    """The loaded share partitions of a cluster.
 
-    def __init__(self, clock: Clock, timers: Timers, store: GroupStore, states: ShareCoordinator) -> None:
+    store: of the groups. states: the share coordinator. has_dead_letters: whether the cluster's features have dead
+    letter queues.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        timers: Timers,
+        store: GroupStore,
+        states: ShareCoordinator,
+        dead_letters: DeadLetterQueues,
+        has_dead_letters: Callable[[], bool],
+    ) -> None:
         self._clock, self._timers, self._store, self._states = clock, timers, store, states
+        self._dead_letters, self._has_dead_letters = dead_letters, has_dead_letters
         self._loaded: dict[ShareKey, SharePartition] = {}
         self.watchers: dict[ShareKey, set[Callable[[], object]]] = {}
         """Called when records may have become available, by share partition."""
@@ -82,6 +96,7 @@ class SharePartitions:
             timers=self._timers,
             limits=functools.partial(self.limits, key.group_id),
             write=functools.partial(self._write, key, leader_epoch, stored.state_epoch),
+            copy=functools.partial(self._dead_letters.copy, key.group_id, partition),
             released=functools.partial(self.notify, key),
         )
         return share_partition
@@ -94,6 +109,7 @@ class SharePartitions:
             record_locks=setting("share.partition.max.record.locks"),
             lock_duration_ms=setting("share.record.lock.duration.ms"),
             can_renew=self._store.configs_of(group_id).get("share.renew.acknowledge.enable", "true") == "true",
+            has_dead_letters=self._has_dead_letters() and bool(self._dead_letters.topic_of(group_id)),
         )
 
     def _first_offset(self, group_id: str, partition: Partition) -> int:
@@ -154,6 +170,7 @@ class SharePartitions:
     def close(self) -> None:
         """Forget all share partitions."""
         self.forget(lambda key: True)
+        self._dead_letters.close()
 
 
 def member_error(error: BrokerError) -> BrokerError:

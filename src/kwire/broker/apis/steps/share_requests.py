@@ -52,7 +52,7 @@ class Acknowledged(NamedTuple):
 
 
 def check_enabled(node: Node) -> None:
-    """Raise BrokerError (UNSUPPORTED_VERSION) unless share groups are enabled: share.version is 1."""
+    """Raise BrokerError (UNSUPPORTED_VERSION) unless share groups are enabled: share.version is 1 or more."""
     if node.features.share_version < 1:
         raise refusal(ErrorCode.UNSUPPORTED_VERSION, "The version of API is not supported.")
 
