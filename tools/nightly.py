@@ -69,6 +69,7 @@ def parts(minutes: float, inputs: int | None) -> list[Part]:
         "clients": "a broker is killed while clients produce, consume and commit",
         "streams": "streaming queries are killed, on kwire's broker and on Kafka",
         "tables": "streams into Iceberg and Delta tables are killed",
+        "commands": "`kwire lake` and `jobs.table` are killed at one of their writes",
         "pulls": "copies of a cluster are killed, from kwire's broker and from Kafka",
     }
     return [

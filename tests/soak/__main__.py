@@ -3,6 +3,7 @@
 python -m tests.soak --minutes 30 --seed 7              clients of a broker
 python -m tests.soak streams --minutes 30 --seed 7      streaming queries, three minutes each, of all kinds in turn
 python -m tests.soak tables --minutes 60 --seed 7       streams into tables, 25 kills each, of all kinds in turn
+python -m tests.soak commands --minutes 60 --seed 7     kwire lake and jobs.table, 15 kills each, of all ways in turn
 python -m tests.soak replaces --minutes 30 --seed 7     lake append --replace, 25 kills each, of both formats in turn
 python -m tests.soak pulls --minutes 30 --seed 7        kwire log pull, 25 kills each, from kwire and Kafka in turn
 """
@@ -22,6 +23,7 @@ from tests.soak.soak import soak
 
 STREAM_S = 180
 PULL_KILLS = TABLE_KILLS = 25
+COMMAND_KILLS, JOB_KILLS = 15, 8
 
 
 def main() -> None:
@@ -30,10 +32,10 @@ def main() -> None:
         prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "what", nargs="?", choices=["clients", "streams", "tables", "replaces", "pulls"], default="clients"
+        "what", nargs="?", choices=["clients", "streams", "tables", "commands", "replaces", "pulls"], default="clients"
     )
     parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--only", default="", help="tables: scenarios whose name has this text")
+    parser.add_argument("--only", default="", help="tables, commands: those whose name has this text")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     given = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="kwire-soak-"))
@@ -43,6 +45,8 @@ def main() -> None:
             show(soak(directory, seconds=given.minutes * 60, seed=given.seed))
         elif given.what == "pulls":
             soak_all_pulls(directory, given.minutes * 60, given.seed)
+        elif given.what == "commands":
+            soak_all_commands(directory, given.minutes * 60, given.seed, given.only)
         elif given.what == "replaces":
             soak_all_replaces(directory, given.minutes * 60, given.seed)
         elif given.what == "tables":
@@ -85,6 +89,41 @@ def soak_all_tables(directory: Path, seconds: float, seed: int, only: str) -> No
         scenario = chosen[n // len(FORMATS) % len(chosen)]
         format = FORMATS[n % len(FORMATS)]
         show(soak_tables(here, format=format, scenario=scenario, kills=TABLE_KILLS, seed=seed + n))
+        remove(here)
+        n += 1
+
+
+def soak_all_commands(directory: Path, seconds: float, seed: int, only: str) -> None:
+    """Append to tables of both formats in all ways, locally and in S3, with the command and the job, in turn."""
+    from tests.soak.commands import JOB_WAYS, WAYS, soak_commands
+    from tests.soak.streams import remove
+    from tests.soak.tables import FORMATS
+
+    deadline = time.monotonic() + seconds
+    every = [
+        (way, format, in_store, on_spark)
+        for way in WAYS
+        for on_spark in (False, True)
+        for in_store in (False, True)
+        for format in FORMATS
+        if only in way.name and (way.name in JOB_WAYS or not on_spark)
+    ]
+    n = 0
+    while time.monotonic() < deadline:
+        here = directory / f"{n}"
+        here.mkdir()
+        way, format, in_store, on_spark = every[n % len(every)]
+        show(
+            soak_commands(
+                here,
+                format=format,
+                way=way,
+                kills=JOB_KILLS if on_spark else COMMAND_KILLS,
+                seed=seed + n,
+                in_object_store=in_store,
+                on_spark=on_spark,
+            )
+        )
         remove(here)
         n += 1
 

@@ -5,7 +5,9 @@ Lines on stdout: the endpoint, then `begin KEY` before each write and `end KEY` 
 
 from __future__ import annotations
 
+import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -47,14 +49,29 @@ class ObjectStoreProcess:
 
 
 class _Reported:
-    """A WSGI application whose writes are reported."""
+    """A WSGI application whose writes are reported.
+
+    After a request of `/-/kill/PID/K`, it counts them instead, twice each, before and after it is handled, and kills
+    that process when the count is K. `/-/writes` returns the count.
+    """
 
     def __init__(self, served: Callable[..., Iterable[bytes]]) -> None:
         self.served = served
+        self._pid, self._kill_at, self._writes = 0, 0, 0
+        self._lock = threading.Lock()
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        if environ["REQUEST_METHOD"] not in ("PUT", "POST"):
+        if environ["PATH_INFO"].startswith("/-/"):
+            return self._control(environ["PATH_INFO"].split("/")[2:], start_response)
+        if environ["REQUEST_METHOD"] not in ("PUT", "POST", "DELETE"):
             return self.served(environ, start_response)
+        if self._pid:
+            if self._count():
+                start_response("503 Service Unavailable", [])  # to nobody
+                return []
+            body = list(self.served(environ, start_response))
+            self._count()
+            return body
         key = environ["PATH_INFO"]
         print(f"begin {key}", flush=True)
         time.sleep(DELAY_S)
@@ -62,6 +79,23 @@ class _Reported:
         print(f"end {key}", flush=True)
         time.sleep(DELAY_S)
         return body
+
+    def _control(self, words: list[str], start_response: Any) -> Iterable[bytes]:
+        with self._lock:
+            start_response("200 OK", [("Content-Type", "text/plain")])
+            if words[0] == "writes":
+                return [b"%d" % self._writes]
+            self._pid, self._kill_at, self._writes = int(words[1]), int(words[2]), 0
+            return []
+
+    def _count(self) -> bool:
+        """Count a write; return whether the process was killed at it."""
+        with self._lock:
+            self._writes += 1
+            if self._writes != self._kill_at:
+                return False
+            os.kill(self._pid, signal.SIGKILL)
+            return True
 
 
 def main() -> None:

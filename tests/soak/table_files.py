@@ -32,6 +32,7 @@ class TableFiles:
     """A table of a format, "iceberg" or "delta", below a folder or in an object store; paths are relative to it.
 
     suffix: of its name, which tables by record type have. moments_of: suffix of the table whose files are waited for.
+    is_vacuumed: whether other programs delete the files that only older versions of a Delta table need.
     """
 
     format: str
@@ -39,6 +40,7 @@ class TableFiles:
     store: ObjectStoreProcess | None = None
     suffix: str = ""
     moments_of: str = ""
+    is_vacuumed: bool = False
     properties: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -48,7 +50,7 @@ class TableFiles:
         if self.store is not None:
             secrets = {"s3.access-key-id": KEYS["access_key"], "s3.secret-access-key": KEYS["secret_key"]}
             found |= {"warehouse": f"s3://{BUCKET}", "s3.endpoint": self.store.endpoint, "s3.region": KEYS["region"]}
-            found |= secrets
+            found |= secrets | {"s3.request-timeout": "60"}  # of a server on a busy machine
         return found
 
     @property
@@ -62,6 +64,23 @@ class TableFiles:
             "aws_secret_access_key": KEYS["secret_key"],
             "aws_region": KEYS["region"],
             "aws_allow_http": "true",
+        }
+
+    @property
+    def settings(self) -> list[str]:
+        """Options of `kwire lake` that say where the table is, without secrets."""
+        option, found = ("--catalog", self.catalog) if self.format == "iceberg" else ("--storage", self.storage)
+        public = {name: value for name, value in found.items() if "access" not in name}
+        return [word for pair in public.items() for word in (option, "=".join(pair))]
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """Environment variables of `kwire lake` with the keys of the object store."""
+        return {
+            "PYICEBERG_CATALOG__DEFAULT__S3__ACCESS_KEY_ID": KEYS["access_key"],
+            "PYICEBERG_CATALOG__DEFAULT__S3__SECRET_ACCESS_KEY": KEYS["secret_key"],
+            "AWS_ACCESS_KEY_ID": KEYS["access_key"],
+            "AWS_SECRET_ACCESS_KEY": KEYS["secret_key"],
         }
 
     @property
@@ -94,17 +113,32 @@ class TableFiles:
             for name in names
         }
 
+    def exists(self) -> bool:
+        """Return whether there is a table."""
+        if self.format == "iceberg":
+            return self.iceberg() is not None
+        from deltalake import DeltaTable
+
+        return DeltaTable.is_deltatable(self.name, storage_options=self.storage)
+
     def unreferenced(self) -> set[str]:
         """Return the files that no snapshot refers to. Raises AssertionError if one that it needs is missing."""
         every = self.all()
         referenced = self.referenced()
-        missing = referenced - self.all()
+        missing = (self._of_this_version() if self.is_vacuumed else referenced) - self.all()
         assert not missing, f"{len(missing)} files are missing, such as {sorted(missing)[:3]}"
         return every - referenced
 
     def referenced(self) -> set[str]:
         """Return the files that the table's metadata refers to, of all its snapshots."""
         return self._of_iceberg() if self.format == "iceberg" else self._of_delta()
+
+    def _of_this_version(self) -> set[str]:
+        from deltalake import DeltaTable
+
+        assert self.format == "delta"
+        paths = DeltaTable(self.name, storage_options=self.storage).file_uris()
+        return {unquote(path).partition(f"{self.directory}/")[2] for path in paths}
 
     def _of_delta(self) -> set[str]:
         found = set()
@@ -135,9 +169,9 @@ class TableFiles:
     def iceberg(self) -> Any:
         """Load the Iceberg table; None if it does not exist yet."""
         from pyiceberg.catalog import load_catalog
-        from pyiceberg.exceptions import NoSuchTableError
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
-        with suppress(NoSuchTableError):
+        with suppress(NoSuchTableError, NoSuchNamespaceError):
             return load_catalog(**self.catalog).load_table(self.name)
 
     @property

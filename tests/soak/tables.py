@@ -27,7 +27,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.soak.broker_process import BrokerProcess
 from tests.soak.clients import CLIENT, GIVE_UP_S, PRODUCER, Worker
-from tests.soak.object_store_process import KEYS, ObjectStoreProcess
+from tests.soak.object_store_process import ObjectStoreProcess
 from tests.soak.streams import KillableBroker, Partitions, RealKafka, TransactionalFeeder
 from tests.soak.table_files import NAME, TableFiles
 from tests.soak.table_query import COMMITTER, RECORDS, TASK, QuerySettings, TableQuery, is_dead, record_schema
@@ -452,23 +452,9 @@ class Cleaner:
 
     def start_command(self, name: str, *arguments: str) -> subprocess.Popen[str]:
         """Start `kwire lake NAME` with arguments and the settings of the catalog or store."""
-        files = self.files
-        public = {name: value for name, value in files.catalog.items() if "access" not in name}
-        settings: list[str] = []
-        if files.format == "iceberg":
-            settings = [word for pair in public.items() for word in ("--catalog", "=".join(pair))]
-        else:
-            public = {name: value for name, value in files.storage.items() if "access" not in name}
-            settings = [word for pair in public.items() for word in ("--storage", "=".join(pair))]
-        secrets = {
-            "PYICEBERG_CATALOG__DEFAULT__S3__ACCESS_KEY_ID": KEYS["access_key"],
-            "PYICEBERG_CATALOG__DEFAULT__S3__SECRET_ACCESS_KEY": KEYS["secret_key"],
-            "AWS_ACCESS_KEY_ID": KEYS["access_key"],
-            "AWS_SECRET_ACCESS_KEY": KEYS["secret_key"],
-        }
-        command = [sys.executable, "-m", "kwire.cli", "lake", name, *arguments, *settings]
+        command = [sys.executable, "-m", "kwire.cli", "lake", name, *arguments, *self.files.settings]
         return subprocess.Popen(
-            command, env=os.environ | secrets, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command, env=os.environ | self.files.secrets, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
     def _work(self) -> None:
@@ -546,7 +532,7 @@ def check_clean(files: TableFiles, cleaner: Cleaner) -> set[str]:
     assert cleaner.clean(DAY_S) == set(), "young files are found"
     if files.store is None:
         old = set(sorted(orphans)[::2])
-        files.make_older(old | files.referenced(), 2 * DAY_S)
+        files.make_older(old | (files.referenced() & files.all()), 2 * DAY_S)
         found = cleaner.clean(DAY_S)
         assert found == old, f"old orphans: {sorted(old ^ found)[:5]} are found and none, or not found"
     deleted = cleaner.clean(0, apply=True)
