@@ -20,7 +20,7 @@ from typing import Any
 
 import fastavro
 from tests.soak.jobs import Jobs
-from tests.soak.kill_at_write import Commands
+from tests.soak.kill_at_write import Commands, Ended
 from tests.soak.object_store_process import ObjectStoreProcess
 from tests.soak.table_files import TableFiles
 from tests.soak.table_query import RECORDS, record_schema
@@ -122,7 +122,7 @@ def soak_commands(
         files = TableFiles(format, directory, store, is_vacuumed=format == "delta")
         commands = Jobs(files, scratch) if on_spark else Commands(files, scratch)
         stack.callback(commands.close)
-        return Soak(way, files, commands, topic, seed).run(kills)
+        return Soak(way, files, commands, topic, seed, stack).run(kills)
 
 
 class Topic:
@@ -219,20 +219,23 @@ class Topic:
 
 @dataclass
 class Soak:
-    """One run. most_writes: of a command so far. held, existing: offsets and tables that there were so far."""
+    """One run. writes: of the last whole command. held, existing: offsets and tables that there were so far."""
 
     way: Way
     files: TableFiles
     commands: Commands
     topic: Topic
     seed: int
+    stack: contextlib.ExitStack
     kills: int = 0
     task_kills: int = 0
     whole: int = 0
-    most_writes: int = 6
+    writes: int = 6
+    most_writes: int = 0
     others: Counter[str] = field(default_factory=Counter)
     held: set[Place] = field(default_factory=set)
     existing: list[TableFiles] = field(default_factory=list)
+    others_commands: Commands | None = None
 
     def run(self, kills: int) -> CommandReport:
         """Run the soak."""
@@ -265,8 +268,14 @@ class Soak:
         )
 
     def round(self) -> None:
-        """Append what is new, or maintain the table, with two kills at most."""
+        """Append what is new, or maintain the table, with a stop or two kills at most."""
         words = self.words()
+        if self.topic.random.random() < 0.3:
+            self.stopped(words)
+            self.check(is_whole=False)
+            self.finish(words)
+            self.check(is_whole=True)
+            return
         for _ in range(2):
             if not self.killed(words):
                 break
@@ -306,20 +315,50 @@ class Soak:
 
     def killed(self, words: list[str]) -> bool:
         """Run a command that is killed; return whether it was, before its end."""
-        ended = self.commands.run(*words, kill_at=self.topic.random.randint(1, self.most_writes))
-        self.most_writes = max(self.most_writes, ended.writes)
+        ended = self.commands.run(*words, kill_at=self.topic.random.randint(1, self.writes))
         self.kills += ended.is_killed
         self.task_kills += ended.lost_task
         if not ended.is_killed:
+            self.count(ended)
             self.ended_well(ended.code, ended.errors)
             self.whole += not ended.lost_task
         return ended.is_killed
 
+    def stopped(self, words: list[str]) -> None:
+        """Stop a command while another one or another library works on the table; it may then fail."""
+        ended = self.commands.run(*words, kill_at=self.topic.random.randint(1, self.writes), meanwhile=self.race)
+        if ended.code:
+            assert "another" in ended.errors or "other writers" in ended.errors, ended.errors
+            self.others["refused"] += 1
+
+    def race(self) -> None:
+        """Do what a stopped command does not know of. A lock of SQLite that it holds is an error."""
+        if self.others_commands is None:
+            self.others_commands = Commands(self.files, self.commands.scratch / "others")
+            self.stack.callback(self.others_commands.close)
+        act = self.topic.random.choice(["append", "compact", "optimize"])
+        self.others[f"meanwhile {act}"] += 1
+        if act == "append":
+            self.others_commands.run(*self.append())
+        elif act == "compact":
+            self.others_commands.run("lake", "compact", self.files.name, "--apply")
+        elif self.files.format == "delta" and self.files in self.tables():
+            from deltalake import DeltaTable
+
+            table = DeltaTable(self.files.name, storage_options=self.files.storage)
+            table.optimize.compact()
+            table.create_checkpoint()
+
     def finish(self, words: list[str], *, may_have: bool = False) -> None:
         """Run a command to its end."""
         ended = self.commands.run(*words)
-        self.most_writes = max(self.most_writes, ended.writes)
+        self.count(ended)
         self.ended_well(ended.code, ended.errors, may_have=may_have)
+
+    def count(self, ended: Ended) -> None:
+        """Remember how many writes a whole command makes."""
+        self.writes = max(ended.writes, 1)
+        self.most_writes = max(self.most_writes, ended.writes)
 
     def ended_well(self, code: int, errors: str, *, may_have: bool = False) -> None:
         """Raise AssertionError unless a command has ended as it should."""

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,10 @@ class Jobs(Commands):
                     os.killpg(driver.pid, signal.SIGKILL)
                 driver.wait(HANG_S)
 
-    def run(self, *words: str, kill_at: int = 0) -> Ended:
-        """Run a job; other commands than an append run as they are."""
-        if words[1] != "append":
-            return super().run(*words, kill_at=kill_at)
+    def run(self, *words: str, kill_at: int = 0, meanwhile: Callable[[], None] | None = None) -> Ended:
+        """Run a job; other commands than an append, and what is stopped, run as they are."""
+        if words[1] != "append" or meanwhile is not None:
+            return super().run(*words, kill_at=kill_at, meanwhile=meanwhile)
         if self._driver is None:
             self._driver, self._next = self._next, self._start()
         driver, of_tasks = self._driver, kill_at % 2 == 0 and self.files.store is None

@@ -1,7 +1,8 @@
 /* Kills the process at one of its writes below a directory: LD_PRELOAD of tests.soak.kill_at_write.
 
    KILL_UNDER  the directory, with a slash at its end
-   KILL_PAGE   file of pairs of numbers of 8 bytes: how many writes there were, and at which to kill, from 1; 0: at none
+   KILL_PAGE   file of pairs of numbers of 8 bytes: how many writes there were, and at which to kill, from 1; 0: at none;
+               below 0: at which to stop, until the process is continued
    KILL_PAIR   which pair is this process's; children have the same unless their environment says otherwise
 
    A write is a call that changes a file or a name: a file is opened to write, bytes are written to it, it is renamed,
@@ -58,8 +59,13 @@ static int is_under_fd(int fd) {
     return is_under(path);
 }
 
-/* Return whether it is the write to kill at. */
-static int is_last(void) { return atomic_fetch_add(&pair[0], 1) + 1 == atomic_load(&pair[1]); }
+/* Count a write; return whether it is the one to kill at. Stops at the one to stop at. */
+static int is_last(void) {
+    int64_t number = atomic_fetch_add(&pair[0], 1) + 1, wanted = atomic_load(&pair[1]);
+    if (number == -wanted)
+        kill(getpid(), SIGSTOP);
+    return number == wanted;
+}
 
 static void end(void) {
     kill(getpid(), SIGKILL);

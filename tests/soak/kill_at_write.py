@@ -15,7 +15,7 @@ import subprocess
 import sys
 import traceback
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ __all__ = ["Commands", "Ended", "await_kill"]
 
 ROOT = Path(__file__).parents[2]
 COMMAND, TASKS = range(2)  # KILL_PAIR
+STOPPED = "stopped\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,11 @@ class Ended:
 
 
 class Commands:
-    """Runs commands on a table. scratch: an empty directory that is not the table's."""
+    """Runs commands on a table. scratch: an empty or new directory that is not the table's."""
 
     def __init__(self, files: TableFiles, scratch: Path) -> None:
         self.files, self.scratch = files, scratch
+        scratch.mkdir(exist_ok=True)
         library = scratch / "kill_at_write.so"
         source = Path(__file__).with_suffix(".c")
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True)
@@ -75,17 +77,30 @@ class Commands:
         self._process.kill()
         self._process.wait()
 
-    def run(self, *words: str, kill_at: int = 0) -> Ended:
-        """Run `kwire WORDS`. kill_at: number of the write that it is killed at, from 1; 0: it is not killed."""
+    def run(self, *words: str, kill_at: int = 0, meanwhile: Callable[[], None] | None = None) -> Ended:
+        """Run `kwire WORDS`. kill_at: number of the write that it is killed at, from 1; 0: it is not killed.
+
+        meanwhile: the command is stopped at that write instead, until this is done.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        order = {**self.order(kill_at), "words": [*words, *self.files.settings], "scratch": str(self.scratch)}
+        order = {
+            **self.order(kill_at if meanwhile is None else -kill_at),
+            "words": [*words, *self.files.settings],
+            "scratch": str(self.scratch),
+        }
         print(json.dumps(order), file=self._process.stdin, flush=True)
-        code = int(self._process.stdout.readline())
+        said = self._process.stdout.readline()
+        if said == STOPPED:
+            assert meanwhile is not None
+            meanwhile()
+            print(file=self._process.stdin, flush=True)
+            said = self._process.stdout.readline()
+        code = int(said)
         return Ended(code, self.writes(), (self.scratch / "errors").read_text())
 
     def order(self, kill_at: int, task_kill_at: int = 0) -> dict[str, Any]:
-        """Set what the next command and its tasks are killed at; return what await_kill() needs."""
+        """Set what the next command and its tasks are killed at, or stopped (below 0); return what await_kill needs."""
         with (self.scratch / "page").open("r+b") as page:
             page.write(struct.pack("4q", 0, kill_at, 0, task_kill_at))
         return {"store": None if self.files.store is None else self.files.store.endpoint, "at": kill_at}
@@ -100,7 +115,7 @@ class Commands:
 
 
 def await_kill(order: Mapping[str, Any]) -> None:
-    """Let this process be killed at a request to an object store, if there is one. order: of Commands."""
+    """Let this process be killed or stopped at a request to an object store, if there is one. order: of Commands."""
     if order["store"] is not None:
         urllib.request.urlopen(f"{order['store']}/-/kill/{os.getpid()}/{order['at']}").close()
 
@@ -135,7 +150,13 @@ def main() -> None:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        status = os.waitpid(pid, os.WUNTRACED)[1]
+        if os.WIFSTOPPED(status):
+            print(STOPPED, end="", flush=True)
+            sys.stdin.readline()
+            os.kill(pid, signal.SIGCONT)
+            status = os.waitpid(pid, 0)[1]
+        print(os.waitstatus_to_exitcode(status), flush=True)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class _Reported:
     """A WSGI application whose writes are reported.
 
     After a request of `/-/kill/PID/K`, it counts them instead, twice each, before and after it is handled, and kills
-    that process when the count is K. `/-/writes` returns the count.
+    that process when the count is K, or stops it when it is -K. `/-/writes` returns the count.
     """
 
     def __init__(self, served: Callable[..., Iterable[bytes]]) -> None:
@@ -92,6 +92,8 @@ class _Reported:
         """Count a write; return whether the process was killed at it."""
         with self._lock:
             self._writes += 1
+            if self._writes == -self._kill_at:
+                os.kill(self._pid, signal.SIGSTOP)
             if self._writes != self._kill_at:
                 return False
             os.kill(self._pid, signal.SIGKILL)

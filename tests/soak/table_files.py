@@ -210,6 +210,10 @@ class TableFiles:
             then = time.time() - seconds
             os.utime(os.path.join(self.directory, path), (then, then))
 
+    def age_s(self, path: str) -> float:
+        """Return the time since a file was changed; not in an object store."""
+        return time.time() - os.path.getmtime(os.path.join(self.directory, path))
+
     def _read(self, name: str) -> str:
         path = f"{self.directory}/{name}"
         if self.store is None:
