@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import mmap
+from array import array
 from collections.abc import Iterator
 from typing import Any
 
@@ -532,7 +533,7 @@ def test_a_record_at_odds_with_its_place_is_named() -> None:
     records = [plain(5, b"k", b"v"), plain(4, b"k", b"v")]
     with pytest.raises(EncodeError, match="offset 4 is not above the previous one, 5"):
         write_batch(records, keep_offsets=True)
-    with pytest.raises(EncodeError, match="offset -1 is not above"):
+    with pytest.raises(EncodeError, match="offset -1 is negative"):
         write_batch([plain(-1, b"k", b"v")], keep_offsets=True)
 
 
@@ -566,3 +567,56 @@ def test_fields_of_producers_include_their_bounds(name: str, largest: int) -> No
         assert getattr(written, name) == value
     with pytest.raises(EncodeError, match=name):
         write_batch([plain(0, b"k", b"v", 1)], **fields | {name: largest + 1})
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"key": "text"}, "key: expected bytes or None, got str"),
+    ({"value": [1]}, "value: expected bytes or None, got list"),
+    ({"value": array("I", [1, 2])}, "value: expected bytes or None, got array"),
+    ({"timestamp": 1.5}, "timestamp: expected an integer, got 1.5"),
+    ({"timestamp": None}, "timestamp: expected an integer, got None"),
+    ({"offset": "1"}, "offset: expected an integer, got '1'"),
+    ({"offset": -1}, "offset -1 is negative"),
+    ({"headers": 5}, "headers: expected pairs of key and value, got 5"),
+    ({"headers": "ab"}, "headers: expected pairs of key and value, got 'ab'"),
+    ({"headers": {"a": b"b"}}, r"headers\[0\]: expected a pair of key and value, got 'a'"),
+    ({"headers": ["ab"]}, r"headers\[0\]: expected a pair of key and value, got 'ab'"),
+    ({"headers": [("a", b"b"), ("a", b"b", 1)]}, r"headers\[1\]: expected a pair of key and value"),
+    ({"headers": [("a", "b")]}, r"headers\[0\]\.value: expected bytes or None, got str"),
+    ({"headers": [(b"a", b"b")]}, "header key b'a' is not a str"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "message"), WRONG)
+def test_a_value_of_another_type_is_an_error_with_its_field(
+    wrong: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TypeError and ValueError came from inside, and arrays of integers made batches that cannot be read."""
+    fields: dict[str, Any] = {"key": b"k", "value": b"v", "timestamp": 1, "headers": [], "offset": 0, **wrong}
+    one = Record(timestamp_type=TimestampType.CREATE_TIME, **fields)
+    keeps = "offset" in wrong
+    for compiled in (True, False):
+        builder = BatchBuilder()
+        builder._is_compiled = builder._is_compiled and compiled
+        with pytest.raises(EncodeError, match=message):
+            builder.append(fields.pop("key"), fields.pop("value"), **fields)
+        fields |= {"key": one.key, "value": one.value}
+        assert builder.count == 0
+    with pytest.raises(EncodeError, match=message):
+        write_batch([one], keep_offsets=keeps)
+    if not keeps:
+        with pytest.raises(EncodeError, match=message):
+            list(write_batches([one]))
+    if "headers" not in wrong:
+        with pytest.raises(EncodeError, match=message):
+            write_batch([one], magic=1, keep_offsets=keeps)
+
+
+def test_views_of_other_items_than_bytes_are_written_as_their_bytes() -> None:
+    """Their length is not their size: the batch could not be read."""
+    numbers, every_second = memoryview(array("I", [1, 2])), memoryview(b"abcdef")[::2]
+    builder = BatchBuilder()
+    builder.append(numbers, every_second, headers=[("h", numbers)])
+    (batch,) = read_batches(builder.build())
+    (found,) = batch.records()
+    assert (found.key, found.value, found.headers) == (bytes(numbers), b"ace", [("h", bytes(numbers))])

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from operator import index
-from typing import NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from kwire import native
 from kwire.errors import EncodeError, OptionError
@@ -185,14 +185,17 @@ class BatchBuilder:
         if self._is_compiled and native.append_record(self._memory, self._out, key, value, timestamp, headers, offset):
             return True
         state = self._state
-        timestamp, offset = index(timestamp), None if offset is None else index(offset)
+        timestamp, offset = integer_of(timestamp, "timestamp"), None if offset is None else integer_of(offset, "offset")
         count, following = state[COUNT], self.next_offset
         offset = following if offset is None else offset
+        if offset < 0:
+            raise EncodeError(f"offset {offset} is negative")
         if offset < following:
             raise EncodeError(f"offset {offset} is not above the previous one, {following - 1}")
         if offset > MAX_INT64:
             raise EncodeError(f"offset {offset} is above {MAX_INT64}")
         check_timestamp(timestamp)
+        key, value, headers = bytes_of(key, "key"), bytes_of(value, "value"), pairs_of(headers)
         record = bytearray()
         if self.magic == 2:
             base = state[BASE_TIMESTAMP] if state[HAS_BASE_TIMESTAMP] else timestamp
@@ -290,6 +293,37 @@ class BatchBuilder:
     def observed_ratio(self, batch: bytes) -> float:
         """Return the compression ratio of a batch that this builder has built."""
         return (len(batch) - self._state[FIXED_BYTES]) / max(len(self._out), 1)
+
+
+def bytes_of(value: Bytes | None, *path: str | int) -> Bytes | None:
+    """Return a key or value whose length is its number of bytes. Raises EncodeError for anything but bytes."""
+    if value is None or isinstance(value, bytes | bytearray):
+        return value
+    if not isinstance(value, memoryview):
+        raise EncodeError(f"expected bytes or None, got {type(value).__name__}", path)
+    return value if value.ndim == 1 and value.itemsize == 1 and value.contiguous else value.tobytes()
+
+
+def integer_of(value: int, name: str) -> int:
+    """Return an integer, also one of NumPy. Raises EncodeError for anything else."""
+    try:
+        return index(value)
+    except TypeError:
+        raise EncodeError(f"expected an integer, got {value!r}", (name,)) from None
+
+
+def pairs_of(headers: object) -> list[tuple[str, Any]]:
+    """Return headers whose values are bytes. Raises EncodeError for anything but pairs of key and value."""
+    if headers is None:
+        raise EncodeError("headers is None; use an empty list for a record without headers")
+    if isinstance(headers, str | bytes) or not isinstance(headers, Iterable):
+        raise EncodeError(f"expected pairs of key and value, got {headers!r}", ("headers",))
+    pairs = []
+    for number, each in enumerate(headers):
+        if not isinstance(each, tuple | list) or len(each) != 2:
+            raise EncodeError(f"expected a pair of key and value, got {each!r}", ("headers", number))
+        pairs.append((each[0], bytes_of(each[1], "headers", number, "value")))
+    return pairs
 
 
 def check_timestamp(timestamp: int) -> None:
