@@ -98,7 +98,7 @@ def test_topics_that_the_broker_should_have_rejected_are_deleted(tmp_path: Path)
         session.learn_versions()
         broker.create_topic(f"{session.prefix}-rejected")
         broker.create_topic("kwire-conformance-mine")
-        assert session.clean_up() == []
+        assert session.clean_up() == ([], [])
         with Client(broker.bootstrap_servers) as client:
             assert set(client.metadata().topics) == {"kwire-conformance-mine"}
 
@@ -201,3 +201,49 @@ def test_what_a_check_cannot_undo_is_undone_at_the_end_or_reported(tmp_path: Pat
         report = run_checks(session_of(broker), [check], read_baseline("4.4"))
     assert len(attempts) == 2
     assert report.notes == ("cannot be deleted: something else",)
+
+
+@pytest.mark.parametrize("user", [None, "ANONYMOUS", "other"])
+def test_quotas_of_clients_are_not_checked_beside_one_of_the_user(tmp_path: Path, user: str | None) -> None:
+    """They do not count then, so the checks failed; real Kafka 3.9.1 does the same."""
+    with Broker(tmp_path) as broker:
+        session = session_of(broker)
+        session.learn_versions()
+        bench = Bench(session, "test")
+        entry = {
+            "entity": [{"entity_type": "user", "entity_name": user}],
+            "ops": [{"key": key, "value": 1e9} for key in ("producer_byte_rate", "consumer_byte_rate")],
+        }
+        assert not bench.ask("AlterClientQuotas", entries=[entry], validate_only=False).entries[0].error_code
+        bench.close()
+        names = ["QUOTA-006", "QUOTA-007", "QUOTA-008"]
+        report = run_checks(session, select(all_checks(), names, []), read_baseline("4.4"))
+    if user == "other":
+        assert {each.verdict for each in report.results} == {Verdict.PASS}
+        return
+    assert {each.verdict for each in report.results} == {Verdict.NOT_APPLICABLE}
+    of = "the default user" if user is None else "user 'ANONYMOUS'"
+    reason = f"the cluster has a producer_byte_rate of {of}, which comes before that of a client id"
+    assert report.results[0].reason == reason
+
+
+def test_all_that_is_left_is_named_and_nothing_else(tmp_path: Path) -> None:
+    """The list ended after ten names, some of which had never been created."""
+
+    def observe(bench: Bench) -> dict[str, Any]:
+        names = [bench.created(bench.name(f"topic-{number}")) for number in range(12)]
+        bench.created(bench.name("never"))
+        bench.group("never")
+        topics = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in names]
+        bench.ask("CreateTopics", topics=topics, timeout_ms=5000)
+        bench.session.served.pop("DeleteTopics")
+        bench.session.served.pop("DeleteGroups")
+        return {}
+
+    check = BrokerCheck(id="FRAME-001", chapter="C", title="t", observe=observe)
+    with Broker(tmp_path) as broker:
+        report = run_checks(session_of(broker), [check], read_baseline("4.4"))
+    (note,) = report.notes
+    assert note.startswith("cannot be deleted: ")
+    assert note.count("topic-") == 12
+    assert "never" not in note

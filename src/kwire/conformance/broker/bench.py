@@ -95,6 +95,16 @@ class User(NamedTuple):
         return f"User:{self.name}"
 
 
+class Left(NamedTuple):
+    """What a run could not delete. unknown: names that the cluster was not asked for, so they may not exist.
+
+    A check may have failed before it created what it had noted.
+    """
+
+    names: list[str]
+    unknown: list[str]
+
+
 class Session:
     """A run against one cluster. servers: its addresses, the first that accepts connections is used.
 
@@ -216,27 +226,41 @@ class Session:
             self.removals[what](bench)
             del self.removals[what]
 
-    def clean_up(self) -> list[str]:
-        """Delete the topics and groups of this session, and what checks could not undo. Returns the names left.
+    def clean_up(self) -> Left:
+        """Delete the topics and groups of this session, and what checks could not undo. Returns what is left.
 
         That includes topics that the broker should have rejected, such as those with invalid names.
         """
-        left = []
-        bench = Bench(self, "cleanup")
+        bench, left = Bench(self, "cleanup"), Left([], [])
         try:
-            left += bench.delete_groups(self.groups)
-            left += bench.delete_topics([*dict.fromkeys([*self.topics, *bench.own_topics()])])
-        except KwireError:
-            left = [*self.groups, *self.topics]
+            _delete(self.groups, bench.delete_groups, bench.own_groups, left)
+            _delete(self.topics, bench.delete_topics, bench.own_topics, left)
         finally:
             for what in reversed(list(self.removals)):
                 self.remove(what, bench)
             bench.close()
-        left += self.removals
+        left.names.extend(self.removals)
         self.topics.clear()
         self.groups.clear()
         self.removals.clear()
         return left
+
+
+def _delete(
+    noted: Sequence[str], delete: Callable[[Sequence[str]], list[str]], listed: Callable[[], list[str]], left: Left
+) -> None:
+    """Delete what was noted or is listed; add what cannot be deleted to what is left."""
+    names, known = list(noted), None
+    with suppress(KwireError):
+        known = listed()
+        names = [*dict.fromkeys([*noted, *known])]
+    kept = names
+    with suppress(KwireError):
+        kept = delete(names)
+    if known is None:
+        left.unknown.extend(kept)
+    else:
+        left.names.extend(name for name in kept if name in known)
 
 
 def _known_keys() -> list[int]:
@@ -487,6 +511,13 @@ class Bench:
         """Return the topics of the cluster with the session's prefix."""
         body = self.ask("Metadata", self.best("Metadata", 8), topics=None)
         return [each.name for each in body.topics if (each.name or "").startswith(self.session.prefix)]
+
+    def own_groups(self) -> list[str]:
+        """Return the groups of the cluster with the session's prefix."""
+        brokers = self.ask("Metadata", self.best("Metadata", 8), topics=[]).brokers
+        bodies = [self.ask("ListGroups", at=(each.host, each.port)) for each in brokers]
+        names = {group.group_id for body in bodies for group in body.groups}
+        return sorted(name for name in names if name.startswith(self.session.prefix))
 
     def delete_topics(self, names: Sequence[str]) -> list[str]:
         """Delete topics with the session's prefix. Returns those that are left."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 
 from kwire.conformance.broker.bench import PREFIX, Bench, Session
 from kwire.conformance.broker.requests import error_name, request
@@ -127,6 +128,27 @@ def _streams_groups(session: Session) -> str | None:
     return None if levels.get("streams.version") else "the cluster has no streams groups: streams.version is 0"
 
 
+def _no_user_quota(key: str, session: Session) -> str | None:
+    """Return a quota of the run's user, which a quota of a client id does not count beside.
+
+    Source: ClientQuotaManager.DefaultQuotaCallback.
+    """
+    bench, settings = Bench(session, "needs"), session.settings
+    own = settings.sasl_username if settings.uses_sasl else None if settings.uses_tls else "ANONYMOUS"
+    try:
+        components = [{"entity_type": "user", "match_type": 2, "match": None}]
+        body = bench.ask("DescribeClientQuotas", components=components, strict=False)
+    finally:
+        bench.close()
+    for entry in body.entries or ():
+        names = {each.entity_type: each.entity_name for each in entry.entity}
+        counts = own is None or names.get("user") in (None, own)
+        if counts and names.get("client-id") is None and any(each.key == key for each in entry.values):
+            user = "the default user" if names.get("user") is None else f"user '{names['user']}'"
+            return f"the cluster has a {key} of {user}, which comes before that of a client id"
+    return None
+
+
 NEEDS: Mapping[str, Callable[[Session], str | None]] = {
     "plain connection": _security,
     "credentials": _credentials,
@@ -137,4 +159,8 @@ NEEDS: Mapping[str, Callable[[Session], str | None]] = {
     "no authorizer": _no_authorizer,
     "telemetry": _telemetry,
     "streams groups": _streams_groups,
+    "no producer_byte_rate of users": partial(_no_user_quota, "producer_byte_rate"),
+    "no consumer_byte_rate of users": partial(_no_user_quota, "consumer_byte_rate"),
+    "no request_percentage of users": partial(_no_user_quota, "request_percentage"),
+    "no controller_mutation_rate of users": partial(_no_user_quota, "controller_mutation_rate"),
 }

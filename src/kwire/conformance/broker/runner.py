@@ -64,8 +64,10 @@ def run_checks(
         notes.append(f"interrupted after {len(results)} of {len(checks)} checks")
     finally:
         left = session.clean_up()
-    if left:
-        notes.append(f"cannot be deleted: {', '.join(left[:10])}" + (" ..." if len(left) > 10 else ""))
+    if left.names:
+        notes.append(f"cannot be deleted: {', '.join(left.names)}")
+    if left.unknown:
+        notes.append(f"cannot be deleted, if they were created: {', '.join(left.unknown)}")
     return Report(
         kind="broker",
         subject="kafka://" + ",".join(f"{host}:{port}" for host, port in session.servers),

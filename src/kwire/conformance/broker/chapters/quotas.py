@@ -222,7 +222,9 @@ def _throttled(bench: Bench, topic: Topic, client_id: str, user: User | None = N
     return False
 
 
-@chapter.check("QUOTA-006", "KIP-13, KIP-219", uses={**USES, "Topics": -1, "Produce": 3})
+@chapter.check(
+    "QUOTA-006", "KIP-13, KIP-219", uses={**USES, "Topics": -1, "Produce": 3}, needs=("no producer_byte_rate of users",)
+)
 def throttled(bench: Bench) -> Any:
     """A producer above its quota gets a throttle time, and others do not.
 
@@ -236,7 +238,9 @@ def throttled(bench: Bench) -> Any:
     return {"throttled": found, "others": _produce(bench, topic, bench.name("other"), SENT_BYTES)[2] > 0}
 
 
-@chapter.check("QUOTA-007", "KIP-219", uses={**USES, "Topics": -1, "Produce": 3})
+@chapter.check(
+    "QUOTA-007", "KIP-219", uses={**USES, "Topics": -1, "Produce": 3}, needs=("no producer_byte_rate of users",)
+)
 def muted(bench: Bench) -> Any:
     """After a throttle time, the next request on the connection has to wait.
 
@@ -254,7 +258,12 @@ def muted(bench: Bench) -> Any:
     return {"silent": False}
 
 
-@chapter.check("QUOTA-008", "KIP-13, KIP-219", uses={**USES, "Topics": -1, "Produce": 3, "Fetch": 4})
+@chapter.check(
+    "QUOTA-008",
+    "KIP-13, KIP-219",
+    uses={**USES, "Topics": -1, "Produce": 3, "Fetch": 4},
+    needs=("no consumer_byte_rate of users",),
+)
 def consumer(bench: Bench) -> Any:
     """A consumer above its quota gets a throttle time, and no records with it.
 
@@ -281,7 +290,12 @@ def consumer(bench: Bench) -> Any:
     return {"throttled": False}
 
 
-@chapter.check("QUOTA-011", "KIP-599", uses={**USES, "CreateTopics": 6, "Metadata": 4})
+@chapter.check(
+    "QUOTA-011",
+    "KIP-599",
+    uses={**USES, "CreateTopics": 6, "Metadata": 4},
+    needs=("no controller_mutation_rate of users",),
+)
 def mutations(bench: Bench) -> Any:
     """A client above its quota of changes cannot create topics.
 
@@ -312,7 +326,7 @@ def mutations(bench: Bench) -> Any:
     return {"error": "NONE"}
 
 
-@chapter.check("QUOTA-012", "KIP-124", uses=USES)
+@chapter.check("QUOTA-012", "KIP-124", uses=USES, needs=("no request_percentage of users",))
 def request_time(bench: Bench) -> Any:
     """A client above its quota of request time gets a throttle time.
 
