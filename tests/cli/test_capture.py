@@ -48,6 +48,12 @@ def test_an_unknown_api_is_an_error(pcap: str, name: str, message: str, capsys: 
     assert (printed.out, printed.err) == ("", f"kwire: --api: {message}\n")
 
 
+@pytest.mark.parametrize("words", [["--port", "9999"], ["--client", "nobody"], ["--client", "x", "--api", "Fetch"]])
+def test_no_request_that_matches_is_a_warning(pcap: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["capture", pcap, *words]) == 0
+    assert f"no request matches {' and '.join(sorted(words[::2]))}" in capsys.readouterr().err
+
+
 def test_problems_set_the_exit_code_and_can_be_listed(pcap: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["capture", pcap, "--problems", "--format", "jsonl", "--no-bodies"]) == 1
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

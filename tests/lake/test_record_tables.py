@@ -143,7 +143,9 @@ def test_a_dry_run_names_the_tables_and_writes_nothing(
     assert offsets(delta, PAID) == [0, 1, 2]
     assert run([*words, "--dry-run", "--max-tables", "1"]) == 1
     assert "would be number 2, and the limit is 1 tables" in capsys.readouterr().err
-    assert run([*words, "--dry-run", "--offsets", "0..1"]) == 2
+    for wrong in (["--offsets", "0..1"], ["--replace"], ["--metrics-file", str(tmp_path / "metrics")]):
+        assert run([*words, "--dry-run", *wrong]) == 2
+        assert f"--dry-run and {wrong[0]} exclude each other" in capsys.readouterr().err
     write_values(source, [b"text"], first=6)
     assert run([*words, "--dry-run"]) == 1
     assert "avro-0, offset 6: no schema id" in capsys.readouterr().err

@@ -120,10 +120,10 @@ def capture(
         exit_code = _write_logs(files, logs, port or [], counts, format)
         _warn_of_lost(counts)
         return exit_code
-    exit_code = FINE
+    exit_code, is_empty = FINE, True
 
     def rows() -> Iterator[Row]:
-        nonlocal exit_code
+        nonlocal exit_code, is_empty
         for file, exchange in _exchanges(files, port or [], counts):
             if api and not _matches(exchange.api_name or str(exchange.api_key), api):
                 continue
@@ -134,12 +134,16 @@ def capture(
                 exit_code = FOUND
             elif problems:
                 continue
+            is_empty = False
             yield {"file": file, **row} if len(files) > 1 else row
 
     if summary:
         write_rows(_summary(rows()), SUMMARY, format)
     else:
         write_rows(rows(), EXCHANGES, format)
+    given = [name for name, value in (("--port", port), ("--api", api), ("--client", client)) if value]
+    if is_empty and given and not problems:
+        terminal.warn(f"no request matches {' and '.join(given)}")
     _warn_of_lost(counts)
     return exit_code
 

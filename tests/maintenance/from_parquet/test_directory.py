@@ -228,6 +228,9 @@ def test_topic_ids_of_a_cluster_are_kept(rows: list[Row], tmp_path: Path) -> Non
     assert new["other", 0].topic_id not in (known, None)
     assert new.meta_properties["node.id"] == "5"
     assert new.meta_properties["cluster.id"] == "abc"
+    with pytest.raises(OptionError, match=r"topic id of 'other2': the files have no such topic .did you mean 'other'"):
+        restore([path], tmp_path / "wrong", topic_ids={"other2": known})
+    assert not (tmp_path / "wrong").exists()
 
 
 @pytest.mark.parametrize(

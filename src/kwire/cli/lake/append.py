@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -216,7 +216,8 @@ def append(
         records=records,
     )
     if dry_run:
-        return _preview(lake_table, logs, rows, format, fill=fill, has_offsets=bool(offsets))
+        _check_dry_run({"--offsets": offsets, "--replace": replace, "--metrics-file": metrics_file})
+        return _preview(lake_table, logs, rows, format, fill=fill)
     chosen = _chosen(offsets, logs, replace=replace, fill=fill)
     appended = append_logs(lake_table, logs, layout=layout, rows=rows, fill=fill, chosen=chosen, dead_letters=dead)
     with lake_table, dead or nullcontext(), if_interrupted(IF_INTERRUPTED):
@@ -225,14 +226,17 @@ def append(
     return FINE
 
 
-def _preview(
-    table: LakeTable, logs: Sequence[ReadableLog], rows: RowOptions, format: Format, *, fill: bool, has_offsets: bool
-) -> int:
+def _check_dry_run(given: Mapping[str, object]) -> None:
+    """Raise OptionError for options that say what to write."""
+    for name, value in given.items():
+        if value:
+            raise OptionError(f"--dry-run and {name} exclude each other: nothing is written")
+
+
+def _preview(table: LakeTable, logs: Sequence[ReadableLog], rows: RowOptions, format: Format, *, fill: bool) -> int:
     """Print what would be appended. Raises OptionError, TableError, and the errors of logs and of a registry."""
     from kwire.lake.preview import planned_offsets, planned_tables
 
-    if has_offsets:
-        raise OptionError("--dry-run and --offsets exclude each other: the offsets are given")
     with table:
         if rows.records is not None:
             tables = planned_tables(table, logs, rows, rows.records, fill=fill)

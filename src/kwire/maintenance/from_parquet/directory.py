@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kwire.errors import EncodeError, LogError, OptionError
+from kwire.errors import EncodeError, LogError, OptionError, did_you_mean
 from kwire.identifiers import TopicPartition
 from kwire.log.files.file_names import LARGEST_SEGMENT_BYTES, SMALLEST_SEGMENT_BYTES
 from kwire.maintenance.export import whole_file
@@ -32,7 +32,7 @@ from kwire.records.columns.writer import ColumnWriterOptions
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import SMALLEST_SHARE
 
-__all__ = ["FromParquetOptions", "restore_from_parquet"]
+__all__ = ["FromParquetOptions", "check_topic_ids", "restore_from_parquet"]
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -137,6 +137,8 @@ def restore_from_parquet(
     pieces = {key: parts for key, parts in source.pieces().items() if options.only is None or key in options.only}
     if not pieces:
         raise OptionError("the files have no rows")
+    if options.only is None:
+        check_topic_ids(options.topic_ids, {topic for topic, _ in pieces})
     rows = Rows(
         has_offsets=source.has_offsets,
         keeps_offsets=source.has_offsets and not options.new_offsets,
@@ -159,6 +161,16 @@ def restore_from_parquet(
     except BaseException:  # Ctrl-C too: the same call can be repeated
         new.discard()
         raise
+
+
+def check_topic_ids(topic_ids: Mapping[str, uuid.UUID], topics: Collection[str]) -> None:
+    """Raise OptionError for an id of a topic that the files do not have."""
+    for name in topic_ids:
+        if name not in topics:
+            raise OptionError(
+                f"topic id of '{name}': the files have no such topic{did_you_mean(name, topics)}; topics: "
+                f"{', '.join(sorted(topics))[:500]}"
+            )
 
 
 def write_all(

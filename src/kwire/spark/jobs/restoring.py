@@ -137,6 +137,7 @@ def restore(
     Raises OptionError, LogError; JobFailed when all other partitions are complete, which the next call keeps.
     """
     from kwire.maintenance.from_parquet import FromParquetOptions
+    from kwire.maintenance.from_parquet.directory import check_topic_ids
     from kwire.records.compression.compressor import check_level, parse_compression
     from kwire.storage.meta_properties import MetaProperties
 
@@ -158,6 +159,7 @@ def restore(
     inputs = as_list(source)
     sizes = _file_sizes(inputs, options.storage_options)
     files_of = _list_partitions(spark, sizes, options, progress)
+    check_topic_ids(options.topic_ids, {topic for topic, _ in files_of})
     given_ids = {name: render_uuid(value) for name, value in options.topic_ids.items()}
     ids = {name: given_ids.get(name) or render_uuid(new_uuid()) for name in sorted({key[0] for key in files_of})}
     stored = new.begin(
