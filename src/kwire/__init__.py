@@ -76,6 +76,10 @@ def open(path_or_url: "str | _os.PathLike[str]", **settings: _typing.Any) -> "_L
         from kwire.client.cluster_logs import ClusterLogs
 
         return _typing.cast("_LogSource[_ReadableLog]", ClusterLogs(text, **settings))
+    if settings and (text[:7].lower() == "file://" or ("://" not in text and not text.startswith("tiered+"))):
+        from kwire.errors import OptionError
+
+        raise OptionError(f"{next(iter(settings))}: a setting of a URL or cluster; {text} is a local path")
     from kwire.log.files.file_names import is_capture
 
     if is_capture(text) and not os.path.isdir(text):
@@ -85,10 +89,6 @@ def open(path_or_url: "str | _os.PathLike[str]", **settings: _typing.Any) -> "_L
 
         captured = CapturedLogs(text, now_ms=time.time_ns() // 1_000_000, **settings)
         return _typing.cast("_LogSource[_ReadableLog]", captured)
-    if settings and "://" not in text and not text.startswith("tiered+"):
-        from kwire.errors import OptionError
-
-        raise OptionError(f"{next(iter(settings))}: a setting of a URL or cluster; {text} is a local path")
     from kwire.log import LogDirectory, open_tiered
 
     opened = open_tiered(text, **settings) if text.startswith("tiered+") else LogDirectory(text, **settings)

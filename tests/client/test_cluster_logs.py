@@ -151,6 +151,9 @@ def test_open_takes_directories_and_urls(served: tuple[str, LogDirectory], tmp_p
     for opened in (kwire.open, lambda url, **given: kwire.polars.scan(url, "orders", **given)):
         with pytest.raises(OptionError, match=r"^isolation_level: a setting of a URL or cluster; .* is a local path"):
             opened(directory.url, isolation_level="read_committed")
+    for path in (f"file://{tmp_path}/logs", tmp_path / "kafka.pcap"):  # fsspec's driver of files takes any setting
+        with pytest.raises(OptionError, match=r"^nonsense: a setting of a URL or cluster; .* is a local path"):
+            kwire.open(path, nonsense=1)
     rows = [kwire.polars.scan(directory.url, "txn", isolation=each).collect().height for each in ISOLATIONS]
     assert rows == [
         sum(len(list(log.read(isolation=each))) for log in directory.of_topic("txn")) for each in ISOLATIONS

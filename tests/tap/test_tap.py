@@ -711,6 +711,20 @@ def test_a_cluster_of_one_keeps_the_port_that_was_chosen() -> None:
         assert f"{named.host}:{named.port}" == tap.bootstrap_servers
 
 
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"record": 5}, "invalid record 5: must be a path, or None for no recording"),
+        ({"record": ""}, "invalid record '': must be a path, or None for no recording"),
+        ({"listen_configs": 5}, "invalid listen_configs 5: must be a mapping, or None for no TLS"),
+    ],
+)
+def test_arguments_of_another_type_are_errors(given: dict[str, Any], problem: str) -> None:
+    """A recording went to a file with the name 5, and a number instead of configs was a TypeError."""
+    with pytest.raises(OptionError, match=problem):
+        Tap("127.0.0.1:9092", **given)
+
+
 def test_it_stops_while_clients_wait_and_starts_again(cluster: Cluster) -> None:
     tap = Tap(cluster.bootstrap_servers)
     for _ in range(2):

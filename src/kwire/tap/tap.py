@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -68,6 +69,10 @@ class Tap(OnThread):
         **configs: object,
     ) -> None:
         super().__init__()
+        if record is not None and (not isinstance(record, str | os.PathLike) or not str(record)):
+            raise OptionError(f"invalid record {record!r}: must be a path, or None for no recording")
+        if listen_configs is not None and not isinstance(listen_configs, Mapping):
+            raise OptionError(f"invalid listen_configs {listen_configs!r}: must be a mapping, or None for no TLS")
         self.to = to
         self.faults = Faults(KNOWN)
         self.requests = RequestLog(keep_requests)
