@@ -185,6 +185,18 @@ def test_requests_without_a_response_do_not_shift_those_after_them(cluster: Clus
         until(lambda: len(cluster.records(f"fire-{kept}", 0)) == 5)
 
 
+def test_small_responses_do_not_wait_for_acknowledgements_of_those_before_them(tap: Tap) -> None:
+    def options(_: Shared) -> list[int]:
+        (connection,) = tap._connections
+        sides = [each.transport for each in (connection.client, connection.upstream)]
+        sockets = [side.get_extra_info("socket") for side in sides if side is not None]
+        return [each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for each in sockets]
+
+    with raw(tap.bootstrap_servers) as client:
+        client.ask(HeartbeatRequest(group_id="g"), 4)
+        assert tap.call(options) == [1, 1]
+
+
 @pytest.mark.parametrize("kept", [0, 1000])
 def test_requests_of_a_client_that_leaves_at_once_arrive(kept: int) -> None:
     with Broker() as broker, Tap(broker.bootstrap_servers, keep_requests=kept) as tap:
