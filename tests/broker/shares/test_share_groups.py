@@ -10,6 +10,7 @@ import pytest
 
 from kwire import messages as m
 from kwire.broker import Broker, Cluster
+from kwire.broker.shares.coordinator import ShareKey
 from kwire.errors import CorruptBatch
 from kwire.internal_topics.names import SHARE_STATE_TOPIC
 from kwire.protocol.error_codes import ErrorCode
@@ -26,6 +27,7 @@ from tests.broker.shares.harness import (
     result,
 )
 from tests.broker.wire import RawClient
+from tests.waiting import until
 
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 RECORD_STATE = int(ErrorCode.INVALID_RECORD_STATE)
@@ -429,3 +431,38 @@ def test_share_partitions_follow_their_leaders() -> None:
         key = f"g:{'A' * 22}:0"
         found = one.ask(m.FindCoordinatorRequest(key_type=2, coordinator_keys=[key, "g"]), 6).coordinators
         assert [each.error_code for each in found] == [0, ErrorCode.INVALID_REQUEST]
+
+
+def test_a_connection_to_another_node_does_not_end_locks() -> None:
+    """Its end released what members had acquired from all nodes, if it had the only session there."""
+    with Cluster(nodes=2, **SETTINGS) as cluster, RawClient(cluster, node=1) as one, RawClient(cluster, node=2) as two:  # type: ignore[arg-type]
+        owner = one.ask(m.FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 6).coordinators[0].node_id
+        topic_id = create(one, "t", 2)
+        cluster.move_leader("t", 0, to=1)
+        cluster.move_leader("t", 1, to=2)
+        configure(one, "g", EARLIEST)
+        produce(one, "t", 5)
+        Member((one, two)[owner - 1], "g", "t", topic_id).join()
+        assert acquired(Member(one, "g", "t", topic_id).fetch()) == [(0, 4, 1)]
+        with RawClient(cluster, node=2) as other:
+            assert acquired(Member(other, "g", "t", topic_id).fetch(partitions=(1,))) == []
+        there = ShareKey("g", topic_id, 1)
+        until(lambda: cluster.call(lambda node: node.coordinators.share_partitions.get(there)) is None)
+        assert acquired(Member(one, "g", "t", topic_id, "other").fetch()) == []
+
+
+def test_the_end_of_a_session_with_a_former_leader_releases_nothing() -> None:
+    """It released what the member had acquired from the new leader, in another session."""
+    with Cluster(nodes=2, **SETTINGS) as cluster, RawClient(cluster, node=1) as one, RawClient(cluster, node=2) as two:  # type: ignore[arg-type]
+        owner = one.ask(m.FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 6).coordinators[0].node_id
+        topic_id = create(one, "t")
+        cluster.move_leader("t", 0, to=1)
+        configure(one, "g", EARLIEST)
+        produce(one, "t", 5)
+        Member((one, two)[owner - 1], "g", "t", topic_id).join()
+        former, member = Member(one, "g", "t", topic_id), Member(two, "g", "t", topic_id)
+        assert acquired(former.fetch()) == [(0, 4, 1)]
+        cluster.move_leader("t", 0, to=2)
+        assert acquired(member.fetch()) == [(0, 4, 1)]
+        assert former.fetch(epoch=-1, partitions=()).error_code == 0
+        assert result(member.acknowledge([(0, 4, [ACCEPT])])) == (0, None)

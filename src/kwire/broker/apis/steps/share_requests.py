@@ -5,6 +5,7 @@ Source: kafka.server.KafkaApis.handleAcknowledgements, validateAcknowledgementBa
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
@@ -160,7 +161,7 @@ def close_session(node: Node, group_id: str, member_id: str) -> None:
     for topic_id, index in node.share_sessions.end(group_id, member_id):
         key = ShareKey(group_id, topic_id, index)
         share_partition = shares.get(key)
-        if share_partition is not None:
+        if share_partition is not None and leads(node, key):
             try:
                 share_partition.release(member_id)
             except BrokerError as error:
@@ -173,4 +174,16 @@ def disconnected(node: Node, connection_id: str) -> None:
     for group_id, member_id in node.share_sessions.of_connection(connection_id):
         close_session(node, group_id, member_id)
         if not node.share_sessions.has_group(group_id):
-            node.coordinators.share_partitions.forget(lambda key, name=group_id: key.group_id == name)  # type: ignore[misc]
+            node.coordinators.share_partitions.forget(functools.partial(is_of_group_here, node, group_id))
+
+
+def is_of_group_here(node: Node, group_id: str, key: ShareKey) -> bool:
+    """Return whether a share partition is one of a group, and this node leads it."""
+    return key.group_id == group_id and leads(node, key)
+
+
+def leads(node: Node, key: ShareKey) -> bool:
+    """Return whether this node leads a share partition; the nodes of a cluster share those that are loaded."""
+    topic = node.topics.with_id(key.topic_id)
+    partition = None if topic is None else topic.partitions.get(key.partition)
+    return partition is not None and partition.state.leader == node.node_id
