@@ -218,19 +218,7 @@ def end_deliveries(client: RawClient, case: Case, pass_time: Callable[[int], obj
 
 def acknowledge(member: Member, acks: Acks, partition: int = 0) -> tuple[int, str | None]:
     """Acknowledge records of a partition; returns its error."""
-    cls = m.ShareAcknowledgeRequest
-    batches = [cls.AcknowledgementBatch(first_offset=a, last_offset=z, acknowledge_types=list(t)) for a, z, t in acks]
-    part = cls.AcknowledgePartition(partition_index=partition, acknowledgement_batches=batches)
-    request = cls(
-        group_id=member.group,
-        member_id=member.member_id,
-        share_session_epoch=member.epoch,
-        topics=[cls.AcknowledgeTopic(topic_id=member.topic_id, partitions=[part])],
-    )
-    response = member.client.ask(request, 2)
-    assert response.error_code == 0, response
-    member.epoch += 1
-    return result(response)
+    return result(member.acknowledge(acks, partition=partition))
 
 
 def topic_id_of(client: RawClient, topic: str) -> UUID:

@@ -102,13 +102,13 @@ class Member:
             self.epoch = epoch + 1
         return response
 
-    def acknowledge(self, acks: Acks, *, epoch: int | None = None, renew: bool = False) -> Any:
+    def acknowledge(self, acks: Acks, *, epoch: int | None = None, renew: bool = False, partition: int = 0) -> Any:
         """Acknowledge without fetching."""
         cls = m.ShareAcknowledgeRequest
         batches = [
             cls.AcknowledgementBatch(first_offset=a, last_offset=z, acknowledge_types=list(t)) for a, z, t in acks
         ]
-        parts = [cls.AcknowledgePartition(partition_index=0, acknowledgement_batches=batches)]
+        parts = [cls.AcknowledgePartition(partition_index=partition, acknowledgement_batches=batches)]
         epoch = self.epoch if epoch is None else epoch
         request = cls(
             group_id=self.group,
