@@ -18,7 +18,6 @@ from typing import Any
 from tests.soak.kill_at_write import COMMAND, ROOT, TASKS, Commands, Ended, await_kill
 from tests.soak.table_files import TableFiles
 from tests.spark.conftest import environment_of_a_new_session
-from tests.waiting import HANG_S
 from tools.kafka import SHORT_LIVED
 
 __all__ = ["Jobs"]
@@ -40,9 +39,8 @@ class Jobs(Commands):
         super().close()
         for driver in (self._driver, self._next):
             if driver is not None:
-                with contextlib.suppress(ProcessLookupError):
+                with driver, contextlib.suppress(ProcessLookupError):
                     os.killpg(driver.pid, signal.SIGKILL)
-                driver.wait(HANG_S)
 
     def run(self, *words: str, kill_at: int = 0, meanwhile: Callable[[], None] | None = None) -> Ended:
         """Run a job; other commands than an append, and what is stopped, run as they are."""
@@ -61,7 +59,8 @@ class Jobs(Commands):
                 lost_task = of_tasks and 0 < kill_at // 2 <= self.writes(TASKS)
                 return Ended(1 if errors else 0, self.writes(), errors, lost_task)
         self._driver = None
-        driver.wait(HANG_S)
+        with driver:  # waits for its end
+            pass
         return Ended(driver.returncode, self.writes(), "")
 
     def _arguments(self, words: tuple[str, ...]) -> dict[str, Any]:

@@ -74,8 +74,8 @@ class Commands:
 
     def close(self) -> None:
         """End the process that commands are forked from."""
-        self._process.kill()
-        self._process.wait()
+        with self._process:
+            self._process.kill()
 
     def run(self, *words: str, kill_at: int = 0, meanwhile: Callable[[], None] | None = None) -> Ended:
         """Run `kwire WORDS`. kill_at: number of the write that it is killed at, from 1; 0: it is not killed.

@@ -33,14 +33,16 @@ class ObjectStoreProcess:
         assert self._process.stdout is not None
         self.endpoint = self._process.stdout.readline().strip()
         self.writes: queue.SimpleQueue[str] = queue.SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         self.files = S3FileSystem(endpoint_override=self.endpoint, allow_bucket_creation=True, **KEYS)
         self.files.create_dir(BUCKET)
 
     def close(self) -> None:
         """Stop it."""
-        self._process.kill()
-        self._process.wait()
+        with self._process:
+            self._process.kill()
+            self._reader.join()
 
     def _read(self) -> None:
         assert self._process.stdout is not None

