@@ -364,7 +364,8 @@ class ClusterLog(ReadableLog):
             next_base=fetched.next_offset,
             size_bytes=whole,
         )
-        return Run(segment, store.open(FETCHED), fetched.start_offset, aborted_transactions(fetched))
+        aborted = aborted_transactions(fetched)
+        return Run(segment, store.open(FETCHED), fetched.start_offset, lambda start, end: aborted)
 
     def _resume(self, client: Client, error: BrokerError, offset: int, end: int) -> int:
         """Return where a read continues after retention has overtaken it. Raises LogError for what ends it."""

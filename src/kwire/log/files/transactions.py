@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 
 from kwire.errors import CorruptBatch, LogError
+from kwire.identifiers import MAX_OFFSET
 from kwire.log.files.segment import Segment
 from kwire.log.files.transaction_index import AbortedTransaction, TransactionIndexEntry
 from kwire.records import ControlRecordType, parse_control_record, read_batches
@@ -41,25 +42,30 @@ def is_abort(file: StoredFile, header: BatchHeader) -> bool:
 
 
 def walk_transactions(
-    segment: Segment, open_now: Open, *, from_offset: int = 0, to_offset: int | None = None
-) -> Iterator[AbortedTransaction]:
-    """Scan a segment's headers; yield each abort of a transaction with data, and update open_now in place.
+    segment: Segment,
+    open_now: Open,
+    aborted: list[AbortedTransaction],
+    *,
+    from_offset: int = 0,
+    plain_until: int | None = None,
+) -> Iterator[int]:
+    """Scan a segment's headers; update open_now in place, and add each abort of a transaction with data to aborted.
 
-    A marker without data in [from_offset, its own offset] yields nothing (P-08). Ends early once no transaction with
-    data below to_offset is open. Raises CorruptBatch for bytes that are not a header.
+    Yields the offset of each batch before it counts, so that the caller can end the scan or go on later. A marker
+    without data in [from_offset, its own offset] adds nothing (P-08). plain_until: batches of no transaction may be
+    skipped up to this offset. Raises CorruptBatch for bytes that are not a header.
     """
     with closing(segment.open()) as file:
         start = segment.start_for(file, from_offset)
         if isinstance(file, DescriptorFile):
-            plain = plain_batches(file, start, to_offset, segment.plain_batches)  # most topics have no transactions
+            plain = plain_batches(file, start, plain_until, segment.plain_batches)  # most topics have no transactions
             if plain is not None:
                 segment.plain_batches, start = plain, plain.end
         walk = HeaderWalk(file, start)
         for header in walk:
             if header.last_offset < from_offset:
                 continue
-            if to_offset is not None and header.stored_offset >= to_offset and is_settled(open_now, to_offset):
-                return
+            yield header.stored_offset
             if not header.is_transactional:
                 continue
             if not header.is_control:
@@ -67,7 +73,7 @@ def walk_transactions(
                 continue
             first = open_now.pop(header.producer_id, None)
             if first is not None and is_abort(file, header):
-                yield AbortedTransaction(header.producer_id, first, header.last_offset)
+                aborted.append(AbortedTransaction(header.producer_id, first, header.last_offset))
         if walk.damage and not segment.ends_in_zeros(file, walk.position):
             raise walk.damage
 
@@ -77,40 +83,59 @@ def is_settled(open_now: Open, to_offset: int) -> bool:
     return all(first >= to_offset for first in open_now.values())
 
 
-def aborted_transactions(
-    segments: Sequence[Segment],
-    from_offset: int,
-    to_offset: int,
-    *,
-    snapshot: Callable[[int], Open | None],
-    may_walk: bool = True,
-) -> list[AbortedTransaction]:
-    """Return the aborted transactions with data in [from_offset, to_offset), like a broker (F-32).
+class AbortedSearch:
+    """Finds the aborted transactions with data from an offset on, like a broker (F-32), as far as it is asked to.
 
-    segments: of the log, in order. snapshot(offset): transactions open at offset by a valid producer snapshot, else
-    None. may_walk=False raises NeedsWalk if indexes and snapshots are not sufficient; planners leave the scan to
-    readers.
-    first_offset may be cut to from_offset for transactions that began before it.
+    Ranges that are asked for in order read each header once, also those of transactions that stay open for long.
+    reached: the offset up to which batches have been searched.
     """
-    aborted: list[AbortedTransaction] = []
-    relevant = [s for s in segments if s.next_base is None or s.next_base > from_offset]
-    open_now: Open | None = {}  # what began before from_offset does not matter
-    for i, segment in enumerate(relevant):
-        entries = segment.transaction_index
-        if entries and are_true(entries, segments):  # an empty file may have lost its entries
-            aborted += [AbortedTransaction(*e[:3]) for e in entries if e.last_offset >= from_offset]
-            # F-32 would let an entry's last_stable_offset end the search; a snapshot says it with a checksum.
-            open_now = snapshot(segment.next_base) if segment.next_base is not None else None
-        else:
-            if not may_walk:
-                raise NeedsWalk("no transaction index", segment.url)
-            if open_now is None:
-                open_now = _open_at(relevant[:i], from_offset)
-            aborted += walk_transactions(segment, open_now, from_offset=from_offset, to_offset=to_offset)
-        beyond = segment.next_base is None or segment.next_base >= to_offset
-        if beyond and open_now is not None and is_settled(open_now, to_offset):
-            break
-    return [each for each in aborted if each.first_offset < to_offset]
+
+    def __init__(
+        self,
+        segments: Sequence[Segment],
+        from_offset: int,
+        *,
+        snapshot: Callable[[int], Open | None],
+        may_walk: bool = True,
+    ) -> None:
+        """segments: of the log, in order. snapshot(offset): transactions open at offset by a valid producer snapshot.
+
+        may_walk=False raises NeedsWalk if indexes and snapshots are not sufficient; planners leave the scan to readers.
+        """
+        self._segments, self._from, self._snapshot, self._may_walk = segments, from_offset, snapshot, may_walk
+        self._open: Open | None = {}  # what began before from_offset does not matter; None if it is unknown
+        self._found: list[AbortedTransaction] = []
+        self._to = self.reached = from_offset
+        self._steps = self._search()
+
+    def before(self, to_offset: int) -> list[AbortedTransaction]:
+        """Return those with data below to_offset. Their first_offset may be cut to the one that the search began at."""
+        self._to = max(self._to, to_offset)
+        while self.reached < self._to or self._open is None or not is_settled(self._open, self._to):
+            if next(self._steps, self) is self:
+                break
+        return [each for each in self._found if each.first_offset < to_offset]
+
+    def _search(self) -> Iterator[None]:
+        relevant = [each for each in self._segments if each.next_base is None or each.next_base > self._from]
+        for i, segment in enumerate(relevant):
+            entries = segment.transaction_index
+            if entries and are_true(entries, self._segments):  # an empty file may have lost its entries
+                self._found += [AbortedTransaction(*e[:3]) for e in entries if e.last_offset >= self._from]
+                # F-32 would let an entry's last_stable_offset end the search; a snapshot says it with a checksum.
+                self._open = self._snapshot(segment.next_base) if segment.next_base is not None else None
+            else:
+                if not self._may_walk:
+                    raise NeedsWalk("no transaction index", segment.url)
+                if self._open is None:
+                    self._open = _open_at(relevant[:i], self._from)
+                for offset in walk_transactions(
+                    segment, self._open, self._found, from_offset=self._from, plain_until=self._to
+                ):
+                    self.reached = offset
+                    yield
+            self.reached = MAX_OFFSET if segment.next_base is None else segment.next_base
+            yield
 
 
 def are_true(entries: Sequence[TransactionIndexEntry], segments: Sequence[Segment]) -> bool:
@@ -145,7 +170,7 @@ def _open_at(segments: Iterable[Segment], from_offset: int) -> Open:
     """Return the transactions open after these segments, by scanning them."""
     open_now: Open = {}
     for segment in segments:
-        for _ in walk_transactions(segment, open_now, from_offset=from_offset):
+        for _ in walk_transactions(segment, open_now, [], from_offset=from_offset):
             pass
     return open_now
 
@@ -163,7 +188,7 @@ def open_transactions(
     for segment in segments:
         if segment.next_base is None or segment.next_base > start:
             try:
-                for _ in walk_transactions(segment, open_now, from_offset=start):
+                for _ in walk_transactions(segment, open_now, [], from_offset=start):
                     pass
             except CorruptBatch:
                 if not segment.is_active:

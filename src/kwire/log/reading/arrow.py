@@ -20,7 +20,7 @@ from kwire.log.files.chunks import Chunks
 from kwire.log.files.segment import Segment
 from kwire.log.files.transaction_index import AbortedTransaction
 from kwire.log.reading.chunk_offset_check import ChunkOffsetCheck
-from kwire.log.reading.runs import PinnedRange, Run
+from kwire.log.reading.runs import AbortedIn, PinnedRange, Run
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.columns.reader import COLUMNS, ColumnReader, DecodingOptions, arrow_schema
 from kwire.records.format.batch_table import Scan
@@ -167,7 +167,7 @@ class RangeReader:
         self._columns, self._schema = tuple(columns), schema_of(columns)
         self._topic, self._partition = topic, partition
         self._offsets, self._mode = offsets, mode
-        self._aborted: Sequence[AbortedTransaction] = ()
+        self._aborted_in: AbortedIn | None = None
         self._max_decompressed_bytes = options.get("max_decompressed_bytes", DEFAULT_MAX_DECOMPRESSED_BYTES)
         self._local_chunk_bytes = min(CHUNK_BYTES, max(SMALLEST_CHUNK_BYTES, options.get("max_bytes", CHUNK_BYTES)))
         self._errors: list[CorruptBatch] = []
@@ -187,16 +187,14 @@ class RangeReader:
     def read_run(self, run: Run) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a run of the range."""
         segment, file, end = run.segment, run.file, self._offsets[1]
-        self._offsets, self._aborted = (run.start_offset, end), run.aborted
+        self._offsets, self._aborted_in = (run.start_offset, end), run.aborted_in
         yield from self.read_open(
             segment, file, segment.position_of(file, run.start_offset), segment.end_position(file, end)
         )
 
-    def move_to(
-        self, topic: str, partition: int, offsets: tuple[int, int], aborted: Sequence[AbortedTransaction]
-    ) -> None:
-        """Read another range of offsets from now on, of this partition or another."""
-        self._offsets, self._aborted = offsets, aborted
+    def move_to(self, topic: str, partition: int, offsets: tuple[int, int], aborted_in: AbortedIn | None) -> None:
+        """Read another range of offsets from now on, of this partition or another. aborted_in: as in Run."""
+        self._offsets, self._aborted_in = offsets, aborted_in
         if (topic, partition) != (self._topic, self._partition):
             self._topic, self._partition = topic, partition
             self._reader.set_partition(topic, partition)
@@ -270,8 +268,9 @@ class RangeReader:
 
     def _rows(self, chunk: memoryview, position: int, file: str, scan: Scan | None) -> Iterator[pa.RecordBatch]:
         start, end = self._offsets
+        aborted = self._aborted()
         batches = self._reader.read(
-            chunk, position=position, file=file, start_offset=start, end_offset=end, aborted=self._aborted, scan=scan
+            chunk, position=position, file=file, start_offset=start, end_offset=end, aborted=aborted, scan=scan
         )
         if CORRUPT not in self._columns:
             yield from batches
@@ -280,6 +279,14 @@ class RangeReader:
             nothing = pa.nulls(batch.num_rows, pa.string())
             arrays = [nothing if name == CORRUPT else batch.column(name) for name in self._columns]
             yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _aborted(self) -> Sequence[AbortedTransaction]:
+        """Return the aborted transactions in the chunk. Only batches of transactions need a search for them."""
+        among = self._order.transactional
+        if self._aborted_in is None or among is None:
+            return ()
+        start, end = max(among[0], self._offsets[0]), min(among[1], self._offsets[1])
+        return self._aborted_in(start, end) if start < end else ()
 
     def _corrupt_rows(self) -> Iterator[pa.RecordBatch]:
         """Yield a row for each error since the last call: topic, partition, first lost offset and text, else null."""

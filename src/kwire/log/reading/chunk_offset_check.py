@@ -14,6 +14,7 @@ from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.log.files.offset_checks import offset_limit, outside_segment, overlapping
 from kwire.log.files.segment import Segment
+from kwire.records.attributes import TRANSACTIONAL_FLAG
 from kwire.records.format import batch_table as t
 
 TABLE_ROWS = 4096
@@ -32,11 +33,15 @@ class Prefix(NamedTuple):
 
 
 class ChunkOffsetCheck:
-    """Follows the offsets of one segment at a time through consecutive chunks. Not thread-safe."""
+    """Follows the offsets of one segment at a time through consecutive chunks. Not thread-safe.
+
+    transactional: offsets [first, end) of the last chunk, from its first batch of a transaction to its last; or None.
+    """
 
     def __init__(self) -> None:
         self._floor = self._ceiling = 0
         self._table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
+        self.transactional: tuple[int, int] | None = None
 
     @property
     def next_offset(self) -> int:
@@ -52,6 +57,7 @@ class ChunkOffsetCheck:
         data = np.frombuffer(chunk, np.uint8)
         at, status, floor = 0, t.FULL, self._floor
         scan: t.Scan | None = None
+        self.transactional = None
         while status == t.FULL:
             is_first = at == 0
             rows, at, status = t.scan_batches(data, at, self._table)
@@ -60,12 +66,20 @@ class ChunkOffsetCheck:
                 scan = t.Scan(table, at, status)
             if not rows:
                 break
+            self._note_transactions(table)
             wrong = first_wrong(table, floor, self._ceiling)
             if wrong >= 0:
                 return self._prefix(wrong, floor, position, file)
             floor = int(table[-1, t.LAST_OFFSET]) + 1
         self._floor = floor
         return Prefix(len(chunk), scan=scan)
+
+    def _note_transactions(self, table: npt.NDArray[np.int64]) -> None:
+        """Extend the range of offsets with batches of transactions by those of a table."""
+        found = np.flatnonzero((table[:, t.MAGIC] == 2) & (table[:, t.ATTRIBUTES] & TRANSACTIONAL_FLAG != 0))
+        if len(found):
+            first = int(table[found[0], t.BASE_OFFSET]) if self.transactional is None else self.transactional[0]
+            self.transactional = first, int(table[found[-1], t.LAST_OFFSET]) + 1
 
     def _prefix(self, i: int, floor: int, position: int, file: str) -> Prefix:
         """Return the prefix before row i of the table, or before its neighbour if either of the two may be wrong."""

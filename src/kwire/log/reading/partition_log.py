@@ -8,7 +8,7 @@ design; a broker that starts on this directory alone would use its log end offse
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 from kwire.errors import CorruptBatch, LogError, Malformed
@@ -26,7 +26,7 @@ from kwire.log.files.time_lookup import (
     find_timestamp,
 )
 from kwire.log.files.transaction_index import AbortedTransaction
-from kwire.log.files.transactions import aborted_transactions, open_transactions
+from kwire.log.files.transactions import AbortedSearch, open_transactions
 from kwire.log.reading.missing_segments import missing_after
 from kwire.log.reading.partition_listing import PartitionListing
 from kwire.log.reading.readable_log import ReadableLog
@@ -189,7 +189,11 @@ class PartitionLog(PartitionListing, ReadableLog):
         start = max(start_offset, self.log_start_offset)
         if start >= end:
             return []
-        return aborted_transactions(self.segments, start, end, snapshot=self._snapshot, may_walk=may_walk)
+        return self.search_aborted(start, may_walk=may_walk).before(end)
+
+    def search_aborted(self, start_offset: int, *, may_walk: bool = True) -> AbortedSearch:
+        """Return a search of aborted transactions with records from start_offset on: see AbortedSearch."""
+        return AbortedSearch(self.segments, start_offset, snapshot=self._snapshot, may_walk=may_walk)
 
     def offset_for_time(
         self, timestamp: int, *, isolation: Isolation = "read_uncommitted"
@@ -223,13 +227,13 @@ class PartitionLog(PartitionListing, ReadableLog):
 
         def pinned(log: PartitionLog) -> PinnedRange:
             start, end = log.bounds(start_offset, end_offset, isolation)
-            aborted = log.aborted_transactions(start, end) if isolation == "read_committed" else ()
+            lookup = AbortedLookup(log) if isolation == "read_committed" else None
             return PinnedRange(
                 topic=log.topic,
                 partition=log.partition,
                 start_offset=start,
                 end_offset=end,
-                runs=_runs(log, start, end, aborted),
+                runs=_runs(log, start, end, lookup),
             )
 
         return retry_on_change(self, pinned)
@@ -276,6 +280,25 @@ def _cleaned(store: Store) -> dict[TopicPartition, int]:
         return {}
 
 
-def _runs(log: PartitionLog, start: int, end: int, aborted: Sequence[AbortedTransaction]) -> Iterator[Run]:
+class AbortedLookup:
+    """Looks up aborted transactions when their batches are read: most topics have none, and need no search."""
+
+    def __init__(self, log: PartitionLog) -> None:
+        self._log = log
+        self._search: AbortedSearch | None = None
+
+    def __call__(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """Return those with data in [start_offset, end_offset). Raises CorruptBatch, LogError."""
+
+        def find(log: PartitionLog) -> list[AbortedTransaction]:
+            if self._search is None or log is not self._log or start_offset > self._search.reached:
+                self._log, self._search = log, log.search_aborted(start_offset)
+            return self._search.before(end_offset)
+
+        found = retry_on_change(self._log, find)
+        return [each for each in found if each.last_offset >= start_offset]
+
+
+def _runs(log: PartitionLog, start: int, end: int, aborted_in: AbortedLookup | None) -> Iterator[Run]:
     for now, segment, file, offset in open_segments(log, start, end):
-        yield Run(segment, file, offset, aborted, partial(now.missing_after, segment, offset))
+        yield Run(segment, file, offset, aborted_in, partial(now.missing_after, segment, offset))

@@ -245,8 +245,6 @@ def _record_lists(pinned: PinnedRange, check_crc: bool, skip_missing: bool, limi
     skip = AbortedBatches(())
     aborted: Sequence[AbortedTransaction] = ()
     for run in pinned.runs:
-        if run.aborted is not aborted:
-            skip, aborted = AbortedBatches(run.aborted), run.aborted
         reached = None
         batches = open_batches(run.segment, run.file, run.start_offset, max_decompressed_bytes=limit)
         for batch in check_offsets(run.segment, batches):
@@ -257,8 +255,12 @@ def _record_lists(pinned: PinnedRange, check_crc: bool, skip_missing: bool, limi
                 return
             if check_crc:
                 batch.check()
-            if skip.has(batch):
-                continue
+            if run.aborted_in is not None and batch.is_transactional and not batch.is_control:
+                found = run.aborted_in(batch.base_offset, min(batch.next_offset, end))
+                if found is not aborted:
+                    skip, aborted = AbortedBatches(found), found
+                if skip.has(batch):
+                    continue
             records = batch.record_lists(check_crc=check_crc, start_offset=start, end_offset=end)
             if batch.is_control:
                 deque(records, 0)  # not returned, but malformed ones raise, as in read_arrow and in Kafka's consumer

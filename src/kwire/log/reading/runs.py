@@ -21,6 +21,7 @@ from kwire.storage.store import StoredFile
 __all__ = [
     "ISOLATIONS",
     "AbortedBatches",
+    "AbortedIn",
     "Isolation",
     "Missing",
     "PinnedRange",
@@ -37,19 +38,22 @@ ISOLATIONS = ("read_uncommitted", "read_committed")
 Missing: TypeAlias = tuple[tuple[int, int], MissingOffsets]
 """Offsets [from, to) that are in no segment, and the error to raise or log."""
 
+AbortedIn: TypeAlias = Callable[[int, int], Sequence[AbortedTransaction]]
+
 
 class Run(NamedTuple):
     """Stored batches in offset order.
 
     segment, file: where they are; file is open until the next run. start_offset: the first one that is wanted.
-    aborted: the aborted transactions among them, for read_committed. missing_after(reached, end_offset): looks for
-    offsets after the run that are in no segment; None for a part of a Fetch response.
+    aborted_in(start_offset, end_offset): looks up the aborted transactions with data in a range, others may be among
+    them; None for read_uncommitted. missing_after(reached, end_offset): looks for offsets after the run that are in no
+    segment; None for a part of a Fetch response.
     """
 
     segment: Segment
     file: StoredFile
     start_offset: int
-    aborted: Sequence[AbortedTransaction] = ()
+    aborted_in: AbortedIn | None = None
     missing_after: Callable[[int | None, int], Missing | None] | None = None
 
     def check_end(self, reached: int | None, end_offset: int, *, skip_missing: bool) -> tuple[int, int] | None:

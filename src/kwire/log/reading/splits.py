@@ -19,8 +19,8 @@ from kwire.log.files.segment import INDEX_TRIES, Segment
 from kwire.log.files.transaction_index import AbortedTransaction
 from kwire.log.files.transactions import NeedsWalk
 from kwire.log.reading.log_directory import LogDirectory
-from kwire.log.reading.partition_log import PartitionLog
-from kwire.log.reading.runs import ISOLATIONS, Isolation
+from kwire.log.reading.partition_log import AbortedLookup, PartitionLog
+from kwire.log.reading.runs import ISOLATIONS, AbortedIn, Isolation
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.format.batch_header import BatchHeader
 from kwire.storage.header_walk import HeaderWalk
@@ -334,6 +334,13 @@ def split_log(split: Split) -> PartitionLog:
     )
 
 
+def _aborted_in(split: Split) -> AbortedIn | None:
+    known = split.aborted
+    if known is None:
+        return AbortedLookup(split_log(split))
+    return (lambda start, end: known) if known else None
+
+
 def read_split(
     split: Split,
     columns: Sequence[str] | None = None,
@@ -385,10 +392,7 @@ class SplitReader:
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split. Call it again when the iterator is exhausted."""
-        aborted = split.aborted
-        if aborted is None:
-            aborted = tuple(split_log(split).aborted_transactions(split.start_offset, split.end_offset))
-        self._reader.move_to(split.topic, split.partition, (split.start_offset, split.end_offset), aborted)
+        self._reader.move_to(split.topic, split.partition, (split.start_offset, split.end_offset), _aborted_in(split))
         segment = split_segment(split)
         yield from self._reader.read(segment, split.start_position, split.stop_position)
         if self._reader.is_whole and self._reader.reached != split.next_base:
