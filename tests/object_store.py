@@ -20,10 +20,14 @@ PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
 
 @dataclass(slots=True)
 class ObjectStore:
-    """A running server. options: for fsspec; requests: method and path of all clients in this process."""
+    """A running server.
+
+    options: for fsspec. requests: method and path of all clients in this process; received_bytes: of their responses.
+    """
 
     endpoint: str
     requests: list[str] = field(default_factory=list)
+    received_bytes: int = 0
 
     @property
     def options(self) -> dict[str, Any]:
@@ -87,7 +91,10 @@ def serve_object_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]
 
         async def counted(self: Any, request: Any) -> Any:
             store.requests.append(f"{request.method} {request.url.removeprefix(store.endpoint)}")
-            return await send(self, request)
+            response = await send(self, request)
+            if request.method == "GET":
+                store.received_bytes += int(response.headers.get("Content-Length", 0))
+            return response
 
         monkeypatch.setattr(AIOHTTPSession, "send", counted)
         yield store

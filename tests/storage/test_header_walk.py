@@ -8,7 +8,7 @@ import pytest
 
 from kwire.records import write_batch
 from kwire.storage.header_walk import HeaderWalk, PlainBatches, plain_batches
-from kwire.storage.store import REMOTE_WINDOW_BYTES, LocalFile
+from kwire.storage.store import REMOTE_MOST_WINDOW_BYTES, REMOTE_WINDOW_BYTES, LocalFile
 from tests.log.writing import NOW, batch, record
 
 
@@ -67,7 +67,7 @@ def test_batches_at_the_end_of_a_window_are_found(window_bytes: int, tmp_path: P
 class RemoteFile(LocalFile):
     """A file of a store; keeps the sizes of its requests."""
 
-    window_bytes = REMOTE_WINDOW_BYTES
+    window_bytes, most_window_bytes = REMOTE_WINDOW_BYTES, REMOTE_MOST_WINDOW_BYTES
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path))

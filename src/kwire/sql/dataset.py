@@ -12,22 +12,29 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any, NoReturn, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from kwire.errors import LogError, OptionError, UnsupportedVersion, did_you_mean
-from kwire.log.files.time_lookup import MAX_TIMESTAMP
+from kwire.log.files.time_lookup import MAX_TIMESTAMP, TimestampAndOffset
+from kwire.log.reading.partition_log import PartitionLog
 from kwire.log.reading.readable_log import ReadableLog
+from kwire.log.reading.relisting import retry_on_change
 from kwire.log.reading.runs import Isolation
 from kwire.records.columns.reader import arrow_schema
 from kwire.sql.matching import Matching, named_columns
 from kwire.sql.parallel import run_parallel
 from kwire.sql.values import ValueColumns
+from kwire.storage.store import PARALLEL
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 __all__ = ["TopicDataset", "TopicFragment", "TopicScanner"]
 
@@ -79,13 +86,23 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
         """
         self.topic = topic
         self._logs, self._isolation, self._values = list(logs), isolation, values or ValueColumns()
+        self._asking = threading.Lock()  # logs of a cluster share a connection for all but reading
         self._threads = len(os.sched_getaffinity(0)) if threads is None else threads
         if self._threads < 1:
             raise OptionError(f"threads {threads} is out of range: at least 1")
-        self.ranges = [PartitionRange(log, *log.bounds(0, None, isolation)) for log in self._logs]
+        first = self._logs[0] if self._logs else None
+        self._store = first.store if isinstance(first, PartitionLog) else None
+        bounds = self._of_each(partial(retry_on_change, action=lambda log: log.bounds(0, None, isolation)), self._logs)
+        self.ranges = [PartitionRange(log, *each) for log, each in zip(self._logs, bounds, strict=True)]
         self._schema = self._values.schema_of(arrow_schema(COLUMNS))
         self.rows_read, self.rows_planned, self.error, self._is_stopped = 0, 0, None, False
-        self._asking = threading.Lock()  # logs of a cluster share a connection for all but reading
+
+    def _of_each(self, ask: Callable[[T], R], items: Sequence[T]) -> Sequence[R]:
+        """Return a function's result for each partition, for several at a time where they are in an object store."""
+        if self._store is not None:
+            return self._store.map(ask, items)
+        with self._asking:
+            return [ask(each) for each in items]
 
     @property
     def schema(self) -> pa.Schema:
@@ -192,8 +209,7 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
         self.rows_planned += sum(each.end_offset - each.start_offset for each in left)
 
         def pieces() -> Iterator[Iterator[pa.RecordBatch]]:
-            for each in left:
-                start = self._first_offset(each, earliest)
+            for each, start in self._with_starts(left, earliest):
                 found = matching.offset_ranges(each.log.partition, start, each.end_offset)
                 self.rows_planned -= each.end_offset - each.start_offset - sum(end - begin for begin, end in found)
                 for begin, end in found:
@@ -233,24 +249,36 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
             if rows.num_rows:
                 yield rows if rows.schema.names == columns else rows.select(columns)
 
-    def _first_offset(self, each: PartitionRange, earliest: int | None) -> int:
+    def _with_starts(
+        self, ranges: Sequence[PartitionRange], earliest: int | None
+    ) -> Iterator[tuple[PartitionRange, int]]:
+        """Yield ranges with the first offset that may have a timestamp at or after `earliest` (ms)."""
+        if earliest is None or earliest < 0:
+            yield from ((each, each.start_offset) for each in ranges)
+            return
+        for i in range(0, len(ranges), PARALLEL):
+            some = ranges[i : i + PARALLEL]
+            yield from zip(some, self._of_each(partial(self._first_offset, earliest), some), strict=True)
+
+    def _first_offset(self, earliest: int, each: PartitionRange) -> int:
         """Return the first offset that may have a timestamp at or after `earliest` (ms), as far as it is known.
 
         A segment without timestamps ends Kafka's search without a result. The largest timestamp tells whether there is
         none to find.
         """
-        if earliest is None or earliest < 0:
-            return each.start_offset
         try:
-            with self._asking:
-                first = each.log.offset_for_time(earliest, isolation=self._isolation)
-                newest = None if first is not None else each.log.offset_for_time(MAX_TIMESTAMP)
+            first, newest = retry_on_change(each.log, partial(self._times, earliest))
         except UnsupportedVersion:
             return each.start_offset
         if first is not None:
             return max(each.start_offset, first.offset)
         is_older = newest is not None and 0 <= newest.timestamp < earliest
         return each.end_offset if is_older else each.start_offset
+
+    def _times(self, earliest: int, log: ReadableLog) -> tuple[TimestampAndOffset | None, TimestampAndOffset | None]:
+        """Return the first record at or after `earliest` (ms), and without one, the newest record."""
+        first = log.offset_for_time(earliest, isolation=self._isolation)
+        return first, None if first is not None else log.offset_for_time(MAX_TIMESTAMP)
 
 
 class TopicFragment:

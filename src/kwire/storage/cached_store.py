@@ -1,4 +1,4 @@
-"""A caching store for callers that list and read the same objects repeatedly: streams and query planners.
+"""A caching store for callers that list and read the same objects repeatedly: queries, streams and planners.
 
 A request to an object store takes tens of milliseconds. Objects are immutable, so cached bytes stay valid while a
 listing shows the same version: closed segments and their indexes are fetched once, and a log that has not grown costs
@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any, TypeVar
 
 from kwire.errors import LogError
 from kwire.storage.open_store import open_store
-from kwire.storage.store import REMOTE_WINDOW_BYTES, Entry, FsspecStore, Listing, Store, StoredFile
+from kwire.storage.store import REMOTE_MOST_WINDOW_BYTES, Entry, FsspecStore, Listing, Store, StoredFile
 
 __all__ = ["CachedStore", "OpenStore", "StoreCache"]
 
@@ -24,26 +23,27 @@ T = TypeVar("T")
 R = TypeVar("R")
 OpenStore = Callable[[str, Mapping[str, Any]], Store]
 
-BLOCK_BYTES = REMOTE_WINDOW_BYTES
+BLOCK_BYTES = 128 << 10
 MOST_BYTES = 64 << 20  # of one store
-PARALLEL = 16  # requests at a time
 PAGE_ENTRIES = 1000  # in one response to a listing of S3 and Google Cloud Storage
 
 
 class StoreCache:
     """The stores of one query, each opened once. Local stores are not cached; the page cache does that."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_listings: bool = True) -> None:
+        """keeps_listings: see CachedStore."""
+        self._keeps_listings = keeps_listings
         self._stores: dict[str, CachedStore] = {}
 
     def open(self, url: str | os.PathLike[str], options: Mapping[str, Any]) -> Store:
         """Open a store like open_store; a URL must have the same options in each call. Raises LogError."""
         text = os.fspath(url)
         if text not in self._stores:
-            store = open_store(text, options)
+            store = open_store(text, options, self.open)
             if not isinstance(store, FsspecStore):
                 return store
-            self._stores[text] = CachedStore(store)
+            self._stores[text] = CachedStore(store, keeps_listings=self._keeps_listings)
         return self._stores[text]
 
     def refresh(self) -> None:
@@ -59,9 +59,10 @@ class CachedStore(Store):
     where that takes fewer requests than listing each.
     """
 
-    def __init__(self, store: FsspecStore) -> None:
+    def __init__(self, store: FsspecStore, *, keeps_listings: bool = True) -> None:
+        """keeps_listings=False: list() asks the store each time; its last response still has the versions of files."""
         self.url, self.options = store.url, store.options
-        self._store = store
+        self._store, self._keeps_listings = store, keeps_listings
         self._is_file: bool | None = None
         self._listed: Listing = {}
         self._listed_before: Listing = {}
@@ -86,7 +87,7 @@ class CachedStore(Store):
 
     def list(self, path: str) -> list[Entry]:
         """List a directory, from the cache where possible. Raises LogError."""
-        if path not in self._listed and not (path == "" and self._list_all()):
+        if not self._keeps_listings or (path not in self._listed and not (path == "" and self._list_all())):
             self._listed[path] = self._store.list(path)
         return self._listed[path]
 
@@ -111,11 +112,8 @@ class CachedStore(Store):
             return
 
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> Sequence[R]:
-        """Return the function's result for each item; with a driver that permits it, for PARALLEL items at a time."""
-        if not self._store.is_concurrent:
-            return [function(item) for item in items]
-        with ThreadPoolExecutor(PARALLEL) as pool:
-            return list(pool.map(function, items))
+        """Return the function's result for each item: see FsspecStore.map."""
+        return self._store.map(function, items)
 
     def _list_all(self) -> bool:
         """List all directories known before the refresh recursively; return whether that was possible."""
@@ -132,19 +130,23 @@ class CachedStore(Store):
 
     def open(self, path: str) -> StoredFile:
         """Open a file whose blocks are cached when the store versions its objects. Raises LogError."""
-        directory, _, name = path.rpartition("/")
-        for entry in self.list(directory):
-            if entry.name == name and entry.version is not None:
-                return CachedFile(self, path, entry.size_bytes, entry.version)
+        entry = self._entry(path)
+        if entry is not None and entry.version is not None:
+            return CachedFile(self, path, entry.size_bytes, entry.version)
         return self._store.open(path)
+
+    def _entry(self, path: str) -> Entry | None:
+        """Return a file as the last listing of its directory has it; None without one."""
+        directory, _, name = path.rpartition("/")
+        entries = self.list(directory) if self._keeps_listings else self._listed.get(directory, ())
+        return next((each for each in entries if each.name == name), None)
 
     def read_all(self, path: str) -> bytes:
         """Read a whole small file, from the cache where possible. Raises LogError.
 
         One of up to BLOCK_BYTES that is replaced meanwhile is not torn.
         """
-        directory, _, name = path.rpartition("/")
-        entry = next((each for each in self.list(directory) if each.name == name), None)
+        entry = self._entry(path)
         if entry is None or entry.version is None:
             return self._store.read_all(path)
         if entry.size_bytes > BLOCK_BYTES:
@@ -183,7 +185,8 @@ class CachedStore(Store):
 class CachedFile(StoredFile):
     """One version of a remote file. Adjacent blocks that are not cached are fetched in one request."""
 
-    window_bytes = REMOTE_WINDOW_BYTES
+    window_bytes = BLOCK_BYTES // 8  # a block is fetched for it, which the next windows are in
+    most_window_bytes = REMOTE_MOST_WINDOW_BYTES
 
     def __init__(self, store: CachedStore, path: str, size_bytes: int, version: str) -> None:
         self.url = store.url_of(path)
@@ -195,9 +198,14 @@ class CachedFile(StoredFile):
 
     def pread(self, position: int, n: int) -> bytes:
         """Read up to n bytes from position, through the cache. Raises LogError."""
-        end = min(position + n, self._size)
+        out = bytearray(max(min(n, self._size - position), 0))
+        return bytes(memoryview(out)[: self.readinto(position, memoryview(out))])
+
+    def readinto(self, position: int, view: memoryview) -> int:
+        """Fill view from position, through the cache; return the number of bytes read. Raises LogError."""
+        end = min(position + len(view), self._size)
         if position >= end:
-            return b""
+            return 0
         numbers = range(position // BLOCK_BYTES, (end - 1) // BLOCK_BYTES + 1)
         blocks = {number: self._store.block((self._path, self._version, number)) for number in numbers}
         missing = [number for number, block in blocks.items() if block is None]
@@ -209,9 +217,16 @@ class CachedFile(StoredFile):
                 if blocks[first + i] is None and len(block) == min(BLOCK_BYTES, self._size - (first + i) * BLOCK_BYTES):
                     self._store.keep((self._path, self._version, first + i), block)
                 blocks[first + i] = block
-        data = b"".join(block for block in blocks.values() if block is not None)
-        start = position - numbers[0] * BLOCK_BYTES
-        return data[start : start + end - position]
+        done = 0
+        for number, piece in blocks.items():
+            assert piece is not None
+            begin = position + done - number * BLOCK_BYTES
+            part = memoryview(piece)[begin : begin + end - position - done]
+            view[done : done + len(part)] = part
+            done += len(part)
+            if begin + len(part) < min(BLOCK_BYTES, end - number * BLOCK_BYTES):
+                break  # the object is shorter than its listing says
+        return done
 
     def close(self) -> None:
         """Do nothing: no connection is held."""

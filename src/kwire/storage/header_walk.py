@@ -26,7 +26,6 @@ from kwire.storage.store import REMOTE_WINDOW_BYTES, DescriptorFile, StoredFile
 
 __all__ = ["HeaderWalk", "PlainBatches", "header_at", "is_zero_tail", "plain_batches"]
 
-MOST_WINDOW_BYTES = 8 << 20  # of a store's file
 PLAIN = struct.Struct(">qi4xb4xhi")  # offset, size, magic, attributes, last offset delta
 
 
@@ -55,8 +54,9 @@ class HeaderWalk:
                 if start <= position <= start + len(window) - PREFIX_BYTES:
                     header = parse_header(window, position - start, position, file.url)
                 if header is None:
-                    if window and n >= REMOTE_WINDOW_BYTES:
-                        n = min(2 * n, MOST_WINDOW_BYTES) if position <= start + 2 * len(window) else file.window_bytes
+                    if window and file.most_window_bytes > file.window_bytes:
+                        is_near = position <= start + max(2 * len(window), REMOTE_WINDOW_BYTES)
+                        n = min(2 * n, file.most_window_bytes) if is_near else file.window_bytes
                     window, start = file.pread(position, n), position
                     header = parse_header(window, 0, position, file.url)
             except CorruptBatch as error:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
@@ -24,9 +25,12 @@ from kwire.storage.driver_calls import LISTING_S, call
 from kwire.storage.driver_errors import cause, explain
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 LOCAL_WINDOW_BYTES = 4096
 REMOTE_WINDOW_BYTES = 1 << 20
+REMOTE_MOST_WINDOW_BYTES = 8 << 20
+PARALLEL = 16  # requests at a time
 
 
 class Entry(NamedTuple):
@@ -52,11 +56,12 @@ class StoredFile(Protocol):
     """A file opened for reading at any position; a context manager that closes it.
 
     url: for messages. window_bytes: how much to read when looking at a batch header: a page of a local file, more where
-    each request costs a round trip.
+    each request costs a round trip. most_window_bytes: what it grows to while one header after the other is read.
     """
 
     url: str
     window_bytes: int
+    most_window_bytes: int = 0
 
     def size(self) -> int:
         """Return the current size in bytes."""
@@ -112,6 +117,10 @@ class Store(Protocol):
 
     def is_file(self) -> bool:
         """Return whether the root itself is a file. Raises LogError when it does not exist."""
+
+    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Sequence[R]:
+        """Return the function's result for each item; for PARALLEL items at a time where requests are slow."""
+        return [function(item) for item in items]
 
 
 def open_files(url: str, options: Mapping[str, Any]) -> Store:
@@ -302,6 +311,13 @@ class FsspecStore(Store):
         """Whether several threads can use the driver at once: drivers of object stores run requests in a loop."""
         return bool(getattr(self._fs, "async_impl", False))
 
+    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Sequence[R]:
+        """Return the function's result for each item; with a driver that permits it, for PARALLEL items at a time."""
+        if len(items) < 2 or not self.is_concurrent:
+            return super().map(function, items)
+        with ThreadPoolExecutor(min(PARALLEL, len(items))) as pool:
+            return list(pool.map(function, items))
+
     def url_of(self, path: str) -> str:
         """Return the URL of a path, with the rest of the chain."""
         if not path:
@@ -418,6 +434,7 @@ class FsspecFile(StoredFile):
     """
 
     window_bytes = REMOTE_WINDOW_BYTES
+    most_window_bytes = REMOTE_MOST_WINDOW_BYTES
 
     def __init__(self, fs: Any, path: str, url: str, size: int | None = None) -> None:
         from fsspec import AbstractFileSystem

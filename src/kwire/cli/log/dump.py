@@ -368,10 +368,10 @@ def _base(file: LogFile) -> int:
 
 def _entries(file: LogFile, entry_bytes: int) -> bytes:
     """Return the whole entries of an index, without the zeros at the end of a preallocated file."""
-    from kwire.log.files.offset_index import used_bytes
+    from kwire.log.files.offset_index import read_entries
 
     with file.open() as opened:
-        return opened.pread(0, used_bytes(opened, entry_bytes))
+        return read_entries(opened, entry_bytes)
 
 
 def _time(value: int) -> str:

@@ -24,15 +24,28 @@ class Chunks:
     while (chunk := chunks.next_chunk()) is not None: use it, then chunks.advance(bytes of whole batches)
 
     position: start of the next chunk. After the last chunk, position < stop means that the rest is not a whole batch.
+    chunk_bytes: the size of the next chunk.
     refused: the batch above max_batch_bytes that ended the reading, or None.
     """
 
     def __init__(
-        self, file: StoredFile, position: int, stop: int, *, chunk_bytes: int, max_batch_bytes: int, buffer: bytearray
+        self,
+        file: StoredFile,
+        position: int,
+        stop: int,
+        *,
+        chunk_bytes: int,
+        most_chunk_bytes: int = 0,
+        max_batch_bytes: int,
+        buffer: bytearray,
     ) -> None:
-        """buffer: reused, replaced if too small. max_batch_bytes: larger batches count as corrupt."""
+        """buffer: reused, replaced if too small. max_batch_bytes: larger batches count as corrupt.
+
+        most_chunk_bytes: each chunk is twice as large as the one before, up to this.
+        """
         self._file, self.position, self._stop = file, position, stop
-        self._chunk_bytes = self._want = chunk_bytes
+        self.chunk_bytes = self._want = chunk_bytes
+        self._most_chunk_bytes = max(chunk_bytes, most_chunk_bytes)
         self._max_batch_bytes = max_batch_bytes
         self.buffer = buffer
         self._chunk = memoryview(b"")
@@ -51,7 +64,8 @@ class Chunks:
 
     def advance(self, used_bytes: int) -> bool:
         """Continue after used_bytes of the chunk; return False if nothing was used and more bytes would not help."""
-        self._want = self._chunk_bytes
+        self.chunk_bytes = min(2 * self.chunk_bytes, self._most_chunk_bytes)
+        self._want = self.chunk_bytes
         self.position += used_bytes
         if used_bytes:
             return True
@@ -69,7 +83,7 @@ class Chunks:
 
     def skip_to(self, position: int) -> None:
         """Continue at a later batch start."""
-        self._want, self.refused = self._chunk_bytes, None
+        self._want, self.refused = self.chunk_bytes, None
         self.position = position
 
 

@@ -24,24 +24,29 @@ ENTRY = struct.Struct(">ii")
 assert ENTRY.size == 8
 
 
-def used_bytes(file: StoredFile, entry_bytes: int) -> int:
-    """Return the size of the whole entries before the zeros at the end of a preallocated file.
+def read_entries(file: StoredFile, entry_bytes: int) -> bytes:
+    """Read the whole entries before the zeros at the end of a preallocated file.
 
-    Probes at doubling distances from the start, then searches between the last two probes: of a preallocated index of
-    10 MiB, an object store reads the beginning only.
+    A small file is read at once. Of a larger one, the last entry tells whether there are zeros; then the end is looked
+    for at doubling distances from the start, and between the last two: of a preallocated index of 10 MiB, an object
+    store reads the beginning only.
     """
     count = file.size() // entry_bytes
+    whole = file.pread(0, count * entry_bytes) if count * entry_bytes <= file.window_bytes else None
     empty = bytes(entry_bytes)
 
     def unused(i: int) -> bool:
-        return file.pread(i * entry_bytes, entry_bytes) in (empty, b"")
+        at = i * entry_bytes
+        return (file.pread(at, entry_bytes) if whole is None else whole[at : at + entry_bytes]) in (empty, b"")
 
-    low, high = 0, min(count, max(1, file.window_bytes // entry_bytes))
-    while high and not unused(high - 1):
-        if high == count:
-            return count * entry_bytes
+    if whole is not None:
+        return whole[: bisect_left(range(count), True, key=unused) * entry_bytes]
+    if not unused(count - 1):
+        return file.pread(0, count * entry_bytes)
+    low, high = 0, file.window_bytes // entry_bytes
+    while not unused(high - 1):
         low, high = high, min(count, 2 * high)
-    return (low + bisect_left(range(low, high), True, key=unused)) * entry_bytes
+    return file.pread(0, (low + bisect_left(range(low, high), True, key=unused)) * entry_bytes)
 
 
 class OffsetIndex(msgspec.Struct, frozen=True):
@@ -55,7 +60,7 @@ class OffsetIndex(msgspec.Struct, frozen=True):
         """Read an index; None if its size is not a multiple of 8 (F-15)."""
         if file.size() % ENTRY.size:
             return None
-        return cls(base_offset, file.pread(0, used_bytes(file, ENTRY.size)))
+        return cls(base_offset, read_entries(file, ENTRY.size))
 
     def __len__(self) -> int:
         return len(self.entries) // ENTRY.size

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kwire.log.files.offset_index import used_bytes
+from kwire.log.files.offset_index import read_entries
 from kwire.storage.store import StoredFile
 
 ENTRY = struct.Struct(">qi")
@@ -36,7 +36,7 @@ class TimeIndex(msgspec.Struct, frozen=True):
         """Read an index; None if its size, first or last entry is invalid (F-23)."""
         if file.size() % ENTRY.size:
             return None
-        index = cls(base_offset, file.pread(0, used_bytes(file, ENTRY.size)))
+        index = cls(base_offset, read_entries(file, ENTRY.size))
         if len(index):
             (first, _), (last, offset) = index[0], index[len(index) - 1]
             if last < first or offset < base_offset:

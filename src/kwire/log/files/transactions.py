@@ -185,6 +185,8 @@ def open_transactions(
         if offset <= end and (known := snapshot(offset)) is not None:
             start, open_now = offset, known
             break
+    if start >= end:
+        return open_now
     for segment in segments:
         if segment.next_base is None or segment.next_base > start:
             try:

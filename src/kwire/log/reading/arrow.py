@@ -14,7 +14,7 @@ from typing import Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kwire.errors import CorruptBatch, OptionError
+from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.identifiers import MAX_OFFSET
 from kwire.log.files.chunks import Chunks
 from kwire.log.files.segment import Segment
@@ -28,6 +28,7 @@ from kwire.storage.header_walk import HeaderWalk
 from kwire.storage.store import DescriptorFile, StoredFile
 
 CHUNK_BYTES = 8 << 20
+FIRST_CHUNK_BYTES = 512 << 10  # of a file in a store: a query may need a few rows, or all of them
 SMALLEST_CHUNK_BYTES = 64 << 10
 CORRUPT = "_corrupt"
 
@@ -139,7 +140,12 @@ def read_pinned(
         **options,
     )
     for run in pinned.runs:
-        yield from reader.read_run(run)
+        try:
+            yield from reader.read_run(run)
+        except LogError:
+            if not run.is_expired():
+                raise
+            continue
         if reader.is_whole:
             missing = run.check_end(reader.reached, pinned.end_offset, skip_missing=skip_missing)
             if missing is not None and skipped is not None:
@@ -170,6 +176,7 @@ class RangeReader:
         self._aborted_in: AbortedIn | None = None
         self._max_decompressed_bytes = options.get("max_decompressed_bytes", DEFAULT_MAX_DECOMPRESSED_BYTES)
         self._local_chunk_bytes = min(CHUNK_BYTES, max(SMALLEST_CHUNK_BYTES, options.get("max_bytes", CHUNK_BYTES)))
+        self._store_chunk_bytes = FIRST_CHUNK_BYTES
         self._errors: list[CorruptBatch] = []
         self._buffer = bytearray()
         self._order = ChunkOffsetCheck()
@@ -212,11 +219,13 @@ class RangeReader:
         order.begin(segment)
         self.is_whole, self.reached, self._is_damaged = False, None, False
         self._ends_in_zeros = partial(segment.ends_in_zeros, file)
+        is_local = isinstance(file, DescriptorFile)
         chunks = Chunks(
             file,
             start_position,
             stop_position,
-            chunk_bytes=self._local_chunk_bytes if isinstance(file, DescriptorFile) else CHUNK_BYTES,
+            chunk_bytes=self._local_chunk_bytes if is_local else self._store_chunk_bytes,
+            most_chunk_bytes=0 if is_local else CHUNK_BYTES,
             max_batch_bytes=self._max_decompressed_bytes,
             buffer=self._buffer,
         )
@@ -240,6 +249,8 @@ class RangeReader:
             self._is_damaged = True
             chunks.skip_to(stop_position if resume is None else resume)
         self._buffer = chunks.buffer
+        if not is_local:
+            self._store_chunk_bytes = chunks.chunk_bytes
         yield from self._corrupt_rows()
         self.is_whole = chunks.position >= file.size() and not self._is_damaged
         self.reached = order.next_offset if chunks.position > start_position else None

@@ -17,7 +17,7 @@ from kwire.identifiers import TopicPartition
 from kwire.log.files.file_names import SEGMENT_FILE, Ignored, explain_directory, is_capture, parse_partition_directory
 from kwire.log.reading.partition_log import PartitionLog
 from kwire.log.reading.readable_log import LogSource
-from kwire.storage.cached_store import OpenStore
+from kwire.storage.cached_store import OpenStore, StoreCache
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,
@@ -31,7 +31,6 @@ from kwire.storage.checkpoints import (
     parse_properties,
 )
 from kwire.storage.links import explain_shared, linked_twice
-from kwire.storage.open_store import open_store
 from kwire.storage.store import Entry, Store, parent_of
 
 T = TypeVar("T")
@@ -64,23 +63,25 @@ class LogDirectory(LogSource[PartitionLog]):
         self,
         path: str | os.PathLike[str],
         *,
-        opener: OpenStore = open_store,
+        opener: OpenStore | None = None,
         may_be_empty: bool = False,
         may_share: bool = False,
         **storage_options: Any,
     ) -> None:
-        """path: a local path, or a URL for fsspec with storage_options. opener: StoreCache.open caches remote stores.
+        """path: a local path, or a URL for fsspec with storage_options.
 
+        opener: StoreCache.open; by default one that caches what is read of remote files, but no listings.
         may_be_empty: accept the directory of a broker that has no topics yet. may_share: accept partition directories
         that are links to another one here, which verification reports.
         Raises LogError if path does not exist, cannot be read, or contains no logs.
         """
         self.storage_options = storage_options
-        self._open_store, self._may_share = opener, may_share
+        self._open_store: OpenStore = opener or StoreCache(keeps_listings=False).open
+        self._may_share = may_share
         self.ignored: list[Ignored] = []
         self.shared: dict[str, str] = {}
         text = os.fspath(path)
-        store = opener(text, storage_options)
+        store = self._open_store(text, storage_options)
         only: int | None = None
         if store.is_file():
             store, only = self._beside_file(store)

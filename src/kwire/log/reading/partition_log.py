@@ -32,7 +32,7 @@ from kwire.log.reading.partition_listing import PartitionListing
 from kwire.log.reading.readable_log import ReadableLog
 from kwire.log.reading.relisting import retry_on_change
 from kwire.log.reading.runs import Isolation, Missing, PinnedRange, Run, check_bounds, check_timestamp
-from kwire.log.reading.segment_runs import open_segments
+from kwire.log.reading.segment_runs import is_expired, open_segments
 from kwire.records import Batch
 from kwire.storage.checkpoints import CLEANER_OFFSETS, parse_offset_checkpoint
 from kwire.storage.open_store import open_store
@@ -301,4 +301,5 @@ class AbortedLookup:
 
 def _runs(log: PartitionLog, start: int, end: int, aborted_in: AbortedLookup | None) -> Iterator[Run]:
     for now, segment, file, offset in open_segments(log, start, end):
-        yield Run(segment, file, offset, aborted_in, partial(now.missing_after, segment, offset))
+        missing_after = partial(now.missing_after, segment, offset)
+        yield Run(segment, file, offset, aborted_in, missing_after, partial(is_expired, now, segment))

@@ -27,7 +27,7 @@ from kwire.log.files.offset_checks import check_offsets
 from kwire.log.files.segment import Segment
 from kwire.log.files.segment_batches import open_batches
 from kwire.log.files.transaction_index import AbortedTransaction
-from kwire.log.reading.runs import AbortedBatches, Isolation, PinnedRange, check_bounds
+from kwire.log.reading.runs import AbortedBatches, Isolation, PinnedRange, Run, check_bounds
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch, Record
 from kwire.records.columns.reader import DEFAULT_MAX_BYTES
 from kwire.storage.checkpoints import LeaderEpoch
@@ -241,32 +241,42 @@ class ReadableLog(ABC):
 
 
 def _record_lists(pinned: PinnedRange, check_crc: bool, skip_missing: bool, limit: int) -> Iterator[list[Record]]:
+    for run in pinned.runs:
+        try:
+            yield from _records_of(run, pinned, check_crc, skip_missing, limit)
+        except LogError:
+            if not run.is_expired():
+                raise
+
+
+def _records_of(
+    run: Run, pinned: PinnedRange, check_crc: bool, skip_missing: bool, limit: int
+) -> Iterator[list[Record]]:
     start, end = pinned.start_offset, pinned.end_offset
     skip = AbortedBatches(())
     aborted: Sequence[AbortedTransaction] = ()
-    for run in pinned.runs:
-        reached = None
-        batches = open_batches(run.segment, run.file, run.start_offset, max_decompressed_bytes=limit)
-        for batch in check_offsets(run.segment, batches):
-            reached = batch.next_offset
-            if batch.last_offset < start:
+    reached = None
+    batches = open_batches(run.segment, run.file, run.start_offset, max_decompressed_bytes=limit)
+    for batch in check_offsets(run.segment, batches):
+        reached = batch.next_offset
+        if batch.last_offset < start:
+            continue
+        if batch.magic == 2 and batch.base_offset >= end:
+            return
+        if check_crc:
+            batch.check()
+        if run.aborted_in is not None and batch.is_transactional and not batch.is_control:
+            found = run.aborted_in(batch.base_offset, min(batch.next_offset, end))
+            if found is not aborted:
+                skip, aborted = AbortedBatches(found), found
+            if skip.has(batch):
                 continue
-            if batch.magic == 2 and batch.base_offset >= end:
-                return
-            if check_crc:
-                batch.check()
-            if run.aborted_in is not None and batch.is_transactional and not batch.is_control:
-                found = run.aborted_in(batch.base_offset, min(batch.next_offset, end))
-                if found is not aborted:
-                    skip, aborted = AbortedBatches(found), found
-                if skip.has(batch):
-                    continue
-            records = batch.record_lists(check_crc=check_crc, start_offset=start, end_offset=end)
-            if batch.is_control:
-                deque(records, 0)  # not returned, but malformed ones raise, as in read_arrow and in Kafka's consumer
-            else:
-                yield from records
-        run.check_end(reached, end, skip_missing=skip_missing)
+        records = batch.record_lists(check_crc=check_crc, start_offset=start, end_offset=end)
+        if batch.is_control:
+            deque(records, 0)  # not returned, but malformed ones raise, as in read_arrow and in Kafka's consumer
+        else:
+            yield from records
+    run.check_end(reached, end, skip_missing=skip_missing)
 
 
 L = TypeVar("L", bound=ReadableLog)

@@ -47,7 +47,7 @@ class Run(NamedTuple):
     segment, file: where they are; file is open until the next run. start_offset: the first one that is wanted.
     aborted_in(start_offset, end_offset): looks up the aborted transactions with data in a range, others may be among
     them; None for read_uncommitted. missing_after(reached, end_offset): looks for offsets after the run that are in no
-    segment; None for a part of a Fetch response.
+    segment; None for a part of a Fetch response. is_expired(): whether retention has deleted the segment meanwhile.
     """
 
     segment: Segment
@@ -55,6 +55,7 @@ class Run(NamedTuple):
     start_offset: int
     aborted_in: AbortedIn | None = None
     missing_after: Callable[[int | None, int], Missing | None] | None = None
+    is_expired: Callable[[], bool] = bool
 
     def check_end(self, reached: int | None, end_offset: int, *, skip_missing: bool) -> tuple[int, int] | None:
         """Raise MissingOffsets if wanted offsets after this run are in no segment; skip_missing: log and return them.

@@ -11,7 +11,7 @@ from kwire.log.reading.partition_listing import PartitionListing
 from kwire.log.reading.relisting import TRIES
 from kwire.storage.store import StoredFile
 
-__all__ = ["open_segments"]
+__all__ = ["is_expired", "open_segments"]
 
 L = TypeVar("L", bound=PartitionListing)
 
@@ -44,6 +44,18 @@ def open_segments(log: L, start: int, end: int) -> Iterator[tuple[L, Segment, St
             offset = end if segment.next_base is None else max(offset, segment.next_base)
         else:
             return
+
+
+def is_expired(log: PartitionListing, segment: Segment) -> bool:
+    """Return whether a new listing shows that retention has deleted a segment, and at most those before it.
+
+    A local file that is open stays readable. An object that is deleted while it is read does not.
+    """
+    try:
+        now = log.reopened().segments
+    except LogError:
+        return False
+    return bool(now) and now[0].base_offset > segment.base_offset
 
 
 def is_lost(segment: Segment, log: PartitionListing, again: PartitionListing) -> bool:

@@ -51,7 +51,7 @@ class SegmentFile(StoredFile):
         self._stored, self._manifest, self._decrypt, self._start = stored, manifest, decrypt, start
         self._kept: OrderedDict[int, bytes] = OrderedDict()
         if manifest.is_plain:
-            self.window_bytes = stored.window_bytes
+            self.window_bytes, self.most_window_bytes = stored.window_bytes, stored.most_window_bytes
 
     def size(self) -> int:
         """Return the size from `start` on."""

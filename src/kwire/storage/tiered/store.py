@@ -20,11 +20,10 @@ Source: Aiven-Open/tiered-storage-for-apache-kafka 1.0.0, ObjectKeyFactory, Remo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from kwire.errors import LogError, Malformed, OptionError
 from kwire.identifiers import parse_uuid
@@ -39,7 +38,9 @@ SCHEME = "tiered+"
 TOPIC_DIRECTORY = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<id>[A-Za-z0-9_-]{22})")
 MANIFEST = re.compile(r"(?P<name>(?P<base>[0-9]{20})-[A-Za-z0-9_-]{22})\.rsm-manifest")
 LARGEST_MANIFEST_BYTES = 16 << 20
-CONNECTIONS = 16
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,10 @@ class RemoteSegment:
 class TieredStore(Store):
     """The store at `tiered+URL`, with private keys as `#id=file.pem&id=file.pem` at its end."""
 
-    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, url: str, options: Mapping[str, Any], opener: Callable[[str, Mapping[str, Any]], Store] = open_files
+    ) -> None:
+        """opener: of the store that has the objects."""
         self.options = options
         place, mark, keys = url.removeprefix(SCHEME).rpartition("#")
         if not mark or "=" not in keys:
@@ -62,11 +66,12 @@ class TieredStore(Store):
         pairs = [pair.partition("=") for pair in keys.split("&") if pair]
         if any(not (key_id and equals and path) for key_id, equals, path in pairs):
             raise OptionError(f"{url}: wrong fragment; expected #key-id=private.pem")
-        self._inner: Store = open_files(place, options)
+        self._inner = opener(place, options)
         self.url = SCHEME + self._inner.url + ("#" + keys if keys else "")
         self._keys = KeyRing({key_id: path for key_id, _, path in pairs})
         self._directories: dict[str, str] | None = None
         self._segments: dict[str, Sequence[RemoteSegment]] = {}
+        self._manifests: dict[str, Manifest] = {}  # by path: objects are never replaced
         self._listed: dict[str, Mapping[str, Entry]] = {}  # of the last prefix in which a segment was looked up
         self._starts: dict[str, int] = {}
         self._decryptors: dict[str, Decrypt] = {}
@@ -82,9 +87,11 @@ class TieredStore(Store):
         return self._inner.is_file()
 
     def list(self, path: str) -> list[Entry]:
-        """List the partitions, or the files of one. Raises LogError."""
+        """List the partitions, or the files of one, as they are now. Raises LogError."""
         if not path:
-            return [Entry(name=name, is_directory=True) for name in sorted(self._names())]
+            self._directories = dict(self._find_directories())
+            return [Entry(name=name, is_directory=True) for name in sorted(self._directories)]
+        self._segments[path] = self._read_segments(self._place(path))
         sizes = self._files(path)
         return [Entry(name=name, is_directory=False, size_bytes=sizes[name]) for name in sorted(sizes)]
 
@@ -111,6 +118,10 @@ class TieredStore(Store):
             segment = self._find(path, stem)
         decryptor = partial(self._decryptor, segment)
         return read_index(self._inner, f"{segment.path}.indexes", segment.manifest, kind, decryptor)
+
+    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Sequence[R]:
+        """Return the function's result for each item; for several items at a time where requests are slow."""
+        return self._inner.map(function, items)
 
     # ---- directories
 
@@ -151,8 +162,7 @@ class TieredStore(Store):
         """Read the segments of a partition by base offset, without overlaps. Raises LogError."""
         entries = self._entries(place)
         names = [match for match in map(MANIFEST.fullmatch, entries) if match is not None]
-        with ThreadPoolExecutor(CONNECTIONS) as pool:  # each is a round trip to the object store
-            manifests = list(pool.map(lambda match: self._manifest(place, match, entries), names))
+        manifests = self._inner.map(lambda match: self._manifest(place, match, entries), names)
         return without_overlaps(
             [
                 RemoteSegment(manifest, f"{place}/{match['name']}", manifest.base_offset)
@@ -169,7 +179,9 @@ class TieredStore(Store):
         url = self._inner.url_of(path)
         if entries[match.string].size_bytes > LARGEST_MANIFEST_BYTES:
             raise LogError(f"not a segment manifest: {entries[match.string].size_bytes} bytes", url)
-        manifest = parse_manifest(self._inner.read_all(path), url)
+        if path not in self._manifests:
+            self._manifests[path] = parse_manifest(self._inner.read_all(path), url)
+        manifest = self._manifests[path]
         named = TOPIC_DIRECTORY.fullmatch(place.partition("/")[0])
         assert named is not None
         if (manifest.topic, manifest.partition) != (named["topic"], int(place.rpartition("/")[2])):
@@ -199,9 +211,11 @@ class TieredStore(Store):
                 plain = max(size - encrypted, 0)
                 if kind == "snapshot" and plain:
                     sizes[f"{segment.manifest.last_offset + 1:020}.snapshot"] = plain
-                elif kind not in ("leader-epochs", "snapshot") and not start:
+                elif kind == "leader-epochs":
+                    sizes[LEADER_EPOCHS] = plain  # of the newest segment, which is the last
+                elif kind != "snapshot" and not start:
                     sizes[f"{segment.base_offset:020}.{kind}"] = plain  # positions of a cut segment are others
-        return sizes | {name: len(self.read_all(f"{directory}/{name}")) for name in (PARTITION_METADATA, LEADER_EPOCHS)}
+        return sizes | {PARTITION_METADATA: len(self.read_all(f"{directory}/{PARTITION_METADATA}"))}
 
     def _find(self, path: str, stem: str) -> RemoteSegment:
         directory, _, name = path.rpartition("/")
@@ -221,9 +235,10 @@ class TieredStore(Store):
         A task reads one of thousands of segments. None if no manifest has the name: only part of a segment is used.
         """
         place = self._place(directory)
-        if place not in self._listed:
-            self._listed = {place: self._entries(place)}
-        entries = self._listed[place]
+        listed = self._listed
+        if place not in listed:
+            listed = self._listed = {place: self._entries(place)}
+        entries = listed[place]
         candidates = [
             RemoteSegment(self._manifest(place, match, entries), f"{place}/{match['name']}", int(stem))
             for match in map(MANIFEST.fullmatch, entries)
