@@ -139,6 +139,12 @@ def test_a_damaged_capture_fails_or_ends_with_a_row(spark: SparkSession, folder:
         ({"ports": "9092;9093"}, "Option 'ports': expected a comma-separated list of ports"),
         ({"columns": "apis"}, r"unknown column 'apis' \(did you mean 'api'\?\)"),
         ({"apis": "Fetch, Produse"}, "Option 'apis': unknown API 'Produse' .did you mean 'Produce'"),
+        ({"apis": ""}, "Option 'apis': expected a comma-separated list, got ''"),
+        ({"clients": " , "}, "Option 'clients': expected a comma-separated list, got ' , '"),
+        (
+            {"bodies": "none", "columns": "api,request"},
+            "Option 'columns': unknown column 'request' .did you mean 'request_time'",
+        ),
         ({"message": "FetchReques"}, "unknown message 'FetchReques' .did you mean 'FetchRequest'"),
         ({"message": "TopicRecord"}, "Option 'message': 'TopicRecord' is not a request or response"),
         ({"columns": "body"}, "unknown column 'body'"),

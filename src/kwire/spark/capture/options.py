@@ -65,8 +65,15 @@ BODY = "body"
 """The column of option message: that request or response as a struct."""
 
 
+def _names(name: str, value: str) -> tuple[str, ...]:
+    names = word_list(name, value)
+    if not names:
+        raise OptionError(f"Option '{name}': expected a comma-separated list, got '{value}'")
+    return names
+
+
 def _ports(name: str, value: str) -> tuple[int, ...]:
-    ports = word_list(name, value)
+    ports = _names(name, value)
     for port in ports:
         if not port.isdecimal() or not 0 < int(port) < 1 << 16:
             raise OptionError(f"Option '{name}': expected a comma-separated list of ports, got '{port}'")
@@ -76,7 +83,7 @@ def _ports(name: str, value: str) -> tuple[int, ...]:
 def _apis(name: str, value: str) -> tuple[str, ...]:
     from kwire.messages.registry import check_api_pattern
 
-    apis = word_list(name, value)
+    apis = _names(name, value)
     for each in apis:
         check_api_pattern(each, f"Option '{name}'")
     return apis
@@ -107,7 +114,7 @@ APIS = Option[tuple[str, ...]](
 )
 CLIENTS = Option[tuple[str, ...]](
     name="clients",
-    parse=word_list,
+    parse=_names,
     default=(),
     value="comma-separated list of names",
     shown_default="all",
@@ -189,15 +196,15 @@ def parse_options(options: Mapping[str, str]) -> CaptureOptions:
 def column_types(options: CaptureOptions) -> dict[str, str]:
     """Return the columns of a query, with types. Raises OptionError for unknown and repeated columns."""
     types = available_types(options)
-    if options.columns is not None:
-        return select_columns(types, options.columns)
-    return {name: kind for name, kind in types.items() if name not in BODY_COLUMNS or options.bodies != "none"}
+    return types if options.columns is None else select_columns(types, options.columns)
 
 
 def available_types(options: CaptureOptions) -> dict[str, str]:
     """Return all columns that a query can select, with types."""
     types = {
-        name: "binary" if name in BODY_COLUMNS and options.bodies == "bytes" else kind for name, kind in COLUMNS.items()
+        name: "binary" if name in BODY_COLUMNS and options.bodies == "bytes" else kind
+        for name, kind in COLUMNS.items()
+        if name not in BODY_COLUMNS or options.bodies != "none"
     }
     if options.message is not None:
         types[BODY] = struct_type(message_class(options.message).SPEC, None).simpleString()
