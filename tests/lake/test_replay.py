@@ -69,6 +69,20 @@ def test_chosen_offsets_are_appended_once(tables: Tables, source: Path) -> None:
     assert offsets_of(tables) == [*range(100)]
 
 
+def test_a_run_that_was_interrupted_between_two_partitions_goes_on_with_the_second(
+    tables: Tables, source: Path
+) -> None:
+    write_values(source, [b"value %d" % number for number in range(30)], partition=1)
+    append(tables, source, (10, 20))  # what a run that was killed has committed
+    chosen = Chosen(offsets={KEY: ((10, 20),), ("avro", 1): ((0, 30),)})
+    logs = [LogDirectory(source)["avro", partition] for partition in (0, 1)]
+    first, second = append_logs(tables.open(), logs, layout=LAYOUT, chosen=chosen)
+    assert (first.rows, first.problem) == (0, "offsets 10 to 19 were not written again: the table has them")
+    assert (second.start_offset, second.end_offset, second.rows, second.problem) == (0, 30, 30, None)
+    with pytest.raises(TableError, match="it has offsets 10 to 19 of avro-0, 0 to 29 of avro-1 already"):
+        list(append_logs(tables.open(), logs, layout=LAYOUT, chosen=chosen))
+
+
 @pytest.mark.parametrize(("start", "end", "is_refused"), [(0, 100, False), (0, 101, True), (99, 100, False)])
 def test_offsets_that_the_log_does_not_have(
     tables: Tables, source: Path, start: int, end: int, is_refused: bool

@@ -21,7 +21,15 @@ from kwire.lake.data_files import write_files
 from kwire.lake.dead_letters import DeadLetterTarget, unwrapped_schema
 from kwire.lake.offset_ranges import Ranges, Spans, holes_of, intersection, subtract, text_of, union
 from kwire.lake.record_tables import HISTORY, RecordTables
-from kwire.lake.replay import Chosen, check_chosen, files_with, holes_made, offsets_to_append, rows_without
+from kwire.lake.replay import (
+    Chosen,
+    check_chosen,
+    files_with,
+    holes_made,
+    nothing_to_append,
+    offsets_to_append,
+    rows_without,
+)
 from kwire.lake.row_target import RowTarget
 from kwire.lake.state import WRITE_AGAIN, Change, TableState
 from kwire.lake.table import LakeTable, Layout, check_merge_key, check_topic_ids
@@ -180,6 +188,7 @@ def append_logs(
     schema = rows.table_schema(has_dead_letters=dead_letters is not None)
     appender = _Appender(table, target, schema, rows, limit)
     waiting, keys, warned = list[_New](), set[TopicPartition](), set[str]()
+    has_new = False
     if rows.records is not None:
         table.refresh()
         rows.records.recover(table)
@@ -206,6 +215,9 @@ def append_logs(
                 yield from appender.append(waiting)
                 waiting = []
             waiting.append(new)
+            has_new = has_new or len(new) > 0
+    if chosen is not None and waiting and not has_new:
+        raise nothing_to_append(table.name, chosen)
     yield from appender.append(waiting)
 
 
@@ -413,6 +425,8 @@ def _chosen_offsets(
     if holes := holes_made(table, key, wanted):
         problems.append(f"the table lacks offsets {text_of(holes)} now; append them with --fill (fill=True)")
     text = "; ".join(problems) or None
+    if wanted and not left:  # an interrupted run has appended them, and goes on with other partitions
+        return [Missing(start=wanted[-1][1], end=wanted[-1][1], problem=text)]
     return [Missing(start=start, end=until, problem=text) for start, until in left]
 
 

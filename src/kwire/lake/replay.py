@@ -16,7 +16,15 @@ from kwire.lake.table import LakeTable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Chosen", "check_chosen", "files_with", "holes_made", "offsets_to_append", "rows_without"]
+__all__ = [
+    "Chosen",
+    "check_chosen",
+    "files_with",
+    "holes_made",
+    "nothing_to_append",
+    "offsets_to_append",
+    "rows_without",
+]
 
 PLACE = ("topic", "partition", "offset")
 
@@ -42,16 +50,20 @@ def check_chosen(key: TopicPartition, wanted: Ranges, first: int, end: int) -> N
 
 
 def offsets_to_append(table: LakeTable, key: TopicPartition, wanted: Ranges) -> tuple[Ranges, str | None]:
-    """Return the offsets that a table lacks, and what to say of the others. Raises TableError if it lacks none."""
+    """Return the offsets that a table lacks, and what to say of the others."""
     have = table.state().spans.get(key, ())
     known, left = intersection(have, wanted), subtract(wanted, have)
-    if not left:
-        raise TableError(
-            f"it has offsets {text_of(known)} of {key[0]}-{key[1]} already; nothing was appended. To write their rows "
-            "again in place of those that it has, add --replace (replace=True)",
-            table.name,
-        )
     return left, f"offsets {text_of(known)} were not written again: the table has them" if known else None
+
+
+def nothing_to_append(table: str, chosen: Chosen) -> TableError:
+    """Return the error of a table, of that name, that has all chosen offsets."""
+    each = [f"{text_of(union(ranges))} of {key[0]}-{key[1]}" for key, ranges in chosen.offsets.items() if ranges]
+    return TableError(
+        f"it has offsets {', '.join(each)} already; nothing was appended. To write their rows again in place of those "
+        "that it has, add --replace (replace=True)",
+        table,
+    )
 
 
 def holes_made(table: LakeTable, key: TopicPartition, wanted: Ranges) -> Ranges:
