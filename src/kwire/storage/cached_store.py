@@ -25,6 +25,7 @@ OpenStore = Callable[[str, Mapping[str, Any]], Store]
 
 BLOCK_BYTES = 128 << 10
 MOST_BYTES = 64 << 20  # of one store
+MOST_BYTES_OF_READS = 16 << 20  # of one that keeps no listings: a query's memory has other uses
 PAGE_ENTRIES = 1000  # in one response to a listing of S3 and Google Cloud Storage
 
 
@@ -173,7 +174,7 @@ class CachedStore(Store):
         with self._lock:
             self.cached_bytes += len(block) - len(self._blocks.get(key, b""))
             self._blocks[key] = block
-            while self.cached_bytes > MOST_BYTES:
+            while self.cached_bytes > (MOST_BYTES if self._keeps_listings else MOST_BYTES_OF_READS):
                 self.cached_bytes -= len(self._blocks.popitem(last=False)[1])
 
     def fetch(self, path: str, position: int, n: int, size: int) -> bytes:

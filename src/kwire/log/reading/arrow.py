@@ -175,7 +175,7 @@ class RangeReader:
         self._offsets, self._mode = offsets, mode
         self._aborted_in: AbortedIn | None = None
         self._max_decompressed_bytes = options.get("max_decompressed_bytes", DEFAULT_MAX_DECOMPRESSED_BYTES)
-        self._local_chunk_bytes = min(CHUNK_BYTES, max(SMALLEST_CHUNK_BYTES, options.get("max_bytes", CHUNK_BYTES)))
+        self._chunk_bytes = min(CHUNK_BYTES, max(SMALLEST_CHUNK_BYTES, options.get("max_bytes", CHUNK_BYTES)))
         self._store_chunk_bytes = FIRST_CHUNK_BYTES
         self._errors: list[CorruptBatch] = []
         self._buffer = bytearray()
@@ -224,8 +224,8 @@ class RangeReader:
             file,
             start_position,
             stop_position,
-            chunk_bytes=self._local_chunk_bytes if is_local else self._store_chunk_bytes,
-            most_chunk_bytes=0 if is_local else CHUNK_BYTES,
+            chunk_bytes=self._chunk_bytes if is_local else self._store_chunk_bytes,
+            most_chunk_bytes=0 if is_local else self._chunk_bytes,
             max_batch_bytes=self._max_decompressed_bytes,
             buffer=self._buffer,
         )

@@ -216,7 +216,7 @@ class ReadableLog(ABC):
         """Read the same records as Arrow batches with the columns of Spark's Kafka source.
 
         columns: names of kwire.records.columns.reader.COLUMNS, in this order; default: all but headers.
-        max_bytes: of an Arrow batch, and of what is read of a local file at once; more only where a single record
+        max_bytes: of an Arrow batch, and of what is read of a file at once; more only where a single record
             or stored batch is larger.
         threads: decompress and decode in parallel; see ColumnReader for the memory.
         The returned reader raises the exceptions of read().
