@@ -381,7 +381,7 @@ def test_a_directory_is_taken_over_and_taken_back(tmp_path: Path) -> None:
     directory = tmp_path / "data"
     with Broker(directory, **OURS) as broker, RawClient(broker) as client:
         upgrade = m.UpdateFeaturesRequest
-        update = upgrade.FeatureUpdateKey(feature="share.version", max_version_level=1, upgrade_type=1)
+        update = upgrade.FeatureUpdateKey(feature="share.version", max_version_level=2, upgrade_type=1)
         assert client.ask(upgrade(feature_updates=[update]), 1).error_code == 0
         topic_id = create(client, "t", 2)
         configure(client, "g", EARLIEST)
