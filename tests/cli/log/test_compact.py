@@ -186,7 +186,7 @@ def test_a_damaged_partition_is_reported_and_the_others_are_compacted(directory:
     [
         ((), "name the topics with --topic"),
         (("--all", "--topic", "x"), "name the topics with --topic"),
-        (("--topic", "nothing"), "no partition"),
+        (("--topic", "nothing"), "no topic matches"),
         (("--all", "--apply", "-o", "x"), "mutually exclusive"),
         (("--all", "--config", "nonsense"), "NAME=VALUE"),
         (("--all", "--config", "no.such.setting=1"), "no.such.setting"),
