@@ -250,7 +250,10 @@ def cores() -> None:
         start_of_one, start_of_two = (sql(directory, "SELECT 1", *options, cores=cores).wall_s for cores in ("0", None))
         print(f"sql.cores.{name} {one / two:.2f} times one core's {one:.2f} wall-s", flush=True)
         reading = one - start_of_one, two - start_of_two
-        print(f"sql.cores.{name}.reading {reading[0] / reading[1]:.2f} times one core's {reading[0]:.2f} wall-s", flush=True)
+        print(
+            f"sql.cores.{name}.reading {reading[0] / reading[1]:.2f} times one core's {reading[0]:.2f} wall-s",
+            flush=True,
+        )
 
 
 def run(topic: TopicDataset, query: str) -> None:
