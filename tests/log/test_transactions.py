@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from kwire.errors import LogError
 from kwire.log import LogDirectory
-from kwire.log.files.transaction_index import TransactionIndexEntry
-from kwire.log.files.transactions import NeedsWalk
+from kwire.log.files.transaction_index import AbortedTransaction, TransactionIndexEntry
+from kwire.log.files.transactions import NeedsWalk, is_abort
+from kwire.log.reading.partition_log import AbortedLookup
+from kwire.records.format.batch_header import BatchHeader
+from kwire.storage.store import StoredFile
 from tests.log.expected import consumed, read_arrow, read_objects
 from tests.log.writing import NOW, batch, open_log
 
@@ -165,3 +169,50 @@ def test_a_transaction_from_the_first_record_on_is_open(before: int, tmp_path: P
     stored = LogDirectory(tmp_path)["t", 0]
     assert (stored.last_stable_offset, stored.log_end_offset) == (before, before + 3)
     assert [each.offset for each in stored.read(isolation="read_committed")] == list(range(before))
+
+
+@pytest.mark.requirement("P-08")
+def test_a_read_of_many_transactions_searches_in_growing_steps(
+    kafka_logs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search for each batch looks at all aborted transactions: time that grows with the square of their number."""
+    log = LogDirectory(kafka_logs["modern"] / "data")["txn", 0]
+    rows, _ = consumed(kafka_logs["modern"] / "expected", "txn", 0, "read_committed")
+    transactional = sum(batch.is_transactional and not batch.is_control for _, batch in log.batches())
+    searched = list[tuple[int, int]]()
+    search = AbortedLookup.__call__
+
+    def counted(self: AbortedLookup, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
+        searched.append((start_offset, end_offset))
+        return search(self, start_offset, end_offset)
+
+    monkeypatch.setattr(AbortedLookup, "__call__", counted)
+    for first_step in (1, 3, 1000):
+        monkeypatch.setattr("kwire.log.reading.readable_log.FIRST_SEARCH", first_step)
+        searched.clear()
+        assert read_objects(log, isolation="read_committed") == rows
+        assert len(searched) < transactional
+    assert len(searched) <= len(log.segments)
+
+
+def test_a_search_that_failed_is_not_continued(copied: Copied, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it had found is not all there is: records of aborted transactions would become readable."""
+    data = copied("modern", "txn-0")
+    for file in (data / "txn-0").glob("*.txnindex"):
+        file.unlink()
+    log = LogDirectory(data)["txn", 0]
+    expected = log.aborted_transactions()
+    lookup = AbortedLookup(log)
+    half = log.log_end_offset // 2
+
+    def fail(file: StoredFile, header: BatchHeader) -> bool:
+        if header.stored_offset < half:
+            return is_abort(file, header)
+        raise LogError("cannot be read", file.url)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kwire.log.files.transactions.is_abort", fail)
+        with pytest.raises(LogError, match="cannot be read"):
+            lookup(0, log.last_stable_offset)
+    assert lookup(0, log.last_stable_offset) == expected
+    assert lookup(0, log.last_stable_offset) == expected, "the same range again"

@@ -87,7 +87,7 @@ class AbortedSearch:
     """Finds the aborted transactions with data from an offset on, like a broker (F-32), as far as it is asked to.
 
     Ranges that are asked for in order read each header once, also those of transactions that stay open for long.
-    reached: the offset up to which batches have been searched.
+    start, reached: the offsets from which on, and up to which, batches have been searched and what was found is kept.
     """
 
     def __init__(
@@ -105,15 +105,19 @@ class AbortedSearch:
         self._segments, self._from, self._snapshot, self._may_walk = segments, from_offset, snapshot, may_walk
         self._open: Open | None = {}  # what began before from_offset does not matter; None if it is unknown
         self._found: list[AbortedTransaction] = []
-        self._to = self.reached = from_offset
+        self._to = self.start = self.reached = from_offset
         self._steps = self._search()
 
-    def before(self, to_offset: int) -> list[AbortedTransaction]:
-        """Return those with data below to_offset. Their first_offset may be cut to the one that the search began at."""
-        self._to = max(self._to, to_offset)
+    def within(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
+        """Return those with data in a range from `start` on, and forget those that end before it.
+
+        Their first_offset may be cut to the one that the search began at. Not to be used again after an error.
+        """
+        self._to, self.start = max(self._to, to_offset), from_offset
         while self.reached < self._to or self._open is None or not is_settled(self._open, self._to):
             if next(self._steps, self) is self:
                 break
+        self._found[:] = [each for each in self._found if each.last_offset >= from_offset]
         return [each for each in self._found if each.first_offset < to_offset]
 
     def _search(self) -> Iterator[None]:

@@ -189,7 +189,7 @@ class PartitionLog(PartitionListing, ReadableLog):
         start = max(start_offset, self.log_start_offset)
         if start >= end:
             return []
-        return self.search_aborted(start, may_walk=may_walk).before(end)
+        return self.search_aborted(start, may_walk=may_walk).within(start, end)
 
     def search_aborted(self, start_offset: int, *, may_walk: bool = True) -> AbortedSearch:
         """Return a search of aborted transactions with records from start_offset on: see AbortedSearch."""
@@ -291,12 +291,14 @@ class AbortedLookup:
         """Return those with data in [start_offset, end_offset). Raises CorruptBatch, LogError."""
 
         def find(log: PartitionLog) -> list[AbortedTransaction]:
-            if self._search is None or log is not self._log or start_offset > self._search.reached:
-                self._log, self._search = log, log.search_aborted(start_offset)
-            return self._search.before(end_offset)
+            search, self._search = self._search, None  # one that fails is not used again
+            if search is None or log is not self._log or not search.start <= start_offset <= search.reached:
+                search = log.search_aborted(start_offset)
+            found = search.within(start_offset, end_offset)
+            self._log, self._search = log, search
+            return found
 
-        found = retry_on_change(self._log, find)
-        return [each for each in found if each.last_offset >= start_offset]
+        return retry_on_change(self._log, find)
 
 
 def _runs(log: PartitionLog, start: int, end: int, aborted_in: AbortedLookup | None) -> Iterator[Run]:

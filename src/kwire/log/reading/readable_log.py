@@ -26,7 +26,6 @@ from kwire.log.files.file_names import Ignored
 from kwire.log.files.offset_checks import check_offsets
 from kwire.log.files.segment import Segment
 from kwire.log.files.segment_batches import open_batches
-from kwire.log.files.transaction_index import AbortedTransaction
 from kwire.log.reading.runs import AbortedBatches, Isolation, PinnedRange, Run, check_bounds
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch, Record
 from kwire.records.columns.reader import DEFAULT_MAX_BYTES
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
     from kwire.log.files.time_lookup import TimestampAndOffset
 
 __all__ = ["LogSource", "ReadableLog"]
+
+FIRST_SEARCH = 1000  # offsets in which aborted transactions are looked for at first
 
 
 class ReadableLog(ABC):
@@ -254,7 +255,7 @@ def _records_of(
 ) -> Iterator[list[Record]]:
     start, end = pinned.start_offset, pinned.end_offset
     skip = AbortedBatches(())
-    aborted: Sequence[AbortedTransaction] = ()
+    searched, ahead = start, FIRST_SEARCH
     reached = None
     batches = open_batches(run.segment, run.file, run.start_offset, max_decompressed_bytes=limit)
     for batch in check_offsets(run.segment, batches):
@@ -266,9 +267,9 @@ def _records_of(
         if check_crc:
             batch.check()
         if run.aborted_in is not None and batch.is_transactional and not batch.is_control:
-            found = run.aborted_in(batch.base_offset, min(batch.next_offset, end))
-            if found is not aborted:
-                skip, aborted = AbortedBatches(found), found
+            if batch.next_offset > searched:  # in growing steps, since each looks at all aborted transactions in it
+                searched, ahead = max(batch.next_offset, batch.base_offset + ahead), 2 * ahead
+                skip = AbortedBatches(run.aborted_in(batch.base_offset, min(searched, end)))
             if skip.has(batch):
                 continue
         records = batch.record_lists(check_crc=check_crc, start_offset=start, end_offset=end)

@@ -144,8 +144,9 @@ class ColumnDecoder:
         for producer_id in set(by_producer).intersection(table[transactional, t.PRODUCER_ID].tolist()):
             mine = transactional & (table[:, t.PRODUCER_ID] == producer_id)
             base = table[:, t.BASE_OFFSET]
-            for first, last in by_producer[producer_id]:
-                skip |= mine & (base >= first) & (base <= last)
+            firsts, lasts = np.array(sorted(by_producer[producer_id]), np.int64).T
+            latest = np.searchsorted(firsts, base, "right") - 1
+            skip |= mine & (latest >= 0) & (base <= np.maximum.accumulate(lasts)[latest])
         return skip
 
     def decode_table(self, table: Table) -> Iterator[Decoded]:
