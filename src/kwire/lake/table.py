@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
-from kwire.errors import OptionError, TableError
+from kwire.errors import OptionError, TableError, did_you_mean
 from kwire.lake.arrow_columns import OP
 from kwire.lake.data_files import FilePlan, WrittenFile
 from kwire.lake.live_files import LiveFile
@@ -42,6 +42,9 @@ __all__ = [
     "check_merge_key",
     "check_order",
     "check_topic_ids",
+    "sort_term",
+    "unknown_column",
+    "without_order",
 ]
 
 RECORD = "kwire.record"
@@ -504,3 +507,27 @@ def check_key(key: Sequence[str], schema: pa.Schema) -> None:
             raise OptionError(f"Option 'mergeKey': unknown column '{name}'; available: {', '.join(schema.names)}")
         if types.is_nested(schema.field(name).type):
             raise OptionError(f"Option 'mergeKey': column '{name}' is nested; merge by one of its fields")
+
+
+def unknown_column(option: str, name: str, columns: Sequence[str]) -> OptionError:
+    """Return the error of an option that names a column that is none of `columns`."""
+    available = ", ".join(columns)
+    return OptionError(
+        f"Option '{option}': unknown column '{name}'{did_you_mean(name, columns)}; available: {available}"
+    )
+
+
+def sort_term(term: str) -> tuple[str, str]:
+    """Return the column of a term of Layout.sort_by, and ascending or descending. Raises OptionError."""
+    column, _, order = term.strip().partition(" ")
+    orders = {"": "ascending", "asc": "ascending", "desc": "descending"}
+    if order.strip().lower() not in orders:
+        raise OptionError(f"Option 'sortBy': expected a column, with asc or desc after it, got '{term}'")
+    return column, orders[order.strip().lower()]
+
+
+def without_order(column: str, kind: str) -> OptionError:
+    """Return the error of sorting by a column of a type that has no order."""
+    return OptionError(
+        f"Option 'sortBy': column '{column}' is of type {kind}, which has no order; sort by another column"
+    )

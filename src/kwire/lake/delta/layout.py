@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kwire.errors import OptionError, did_you_mean
+from kwire.errors import OptionError
 from kwire.lake.evolution import type_name
-from kwire.lake.table import Layout
+from kwire.lake.table import Layout, sort_term, unknown_column, without_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,7 @@ def check_partitioning(columns: Sequence[str], schema: pa.Schema) -> None:
                 "such as withColumn('day', to_date('timestamp')), and partition by it"
             )
         if name not in schema.names:
-            raise _unknown_column("partitionBy", name, schema)
+            raise unknown_column("partitionBy", name, schema.names)
         if not can_partition(schema.field(name).type):
             raise OptionError(
                 f"Option 'partitionBy': column '{name}' is of type {type_name(schema.field(name).type)}, and Delta "
@@ -46,13 +46,6 @@ def can_partition(kind: pa.DataType) -> bool:
     return not (types.is_nested(kind) or types.is_binary(kind))
 
 
-def _unknown_column(option: str, name: str, schema: pa.Schema) -> OptionError:
-    return OptionError(
-        f"Option '{option}': unknown column '{name}'{did_you_mean(name, schema.names)}; available: "
-        f"{', '.join(schema.names)}"
-    )
-
-
 def sort_terms(layout: Layout, schema: pa.Schema) -> tuple[tuple[str, str], ...]:
     """Return the columns that rows are sorted by, with the order. Raises OptionError."""
     return tuple(_sort_term(term, schema) for term in layout.sort_by)
@@ -61,15 +54,10 @@ def sort_terms(layout: Layout, schema: pa.Schema) -> tuple[tuple[str, str], ...]
 def _sort_term(term: str, schema: pa.Schema) -> tuple[str, str]:
     from pyarrow import types
 
-    name, _, order = term.strip().partition(" ")
-    orders = {"": "ascending", "asc": "ascending", "desc": "descending"}
-    if order.strip().lower() not in orders:
-        raise OptionError(f"Option 'sortBy': expected a column, with asc or desc after it, got '{term}'")
+    name, order = sort_term(term)
     if name not in schema.names:
-        raise _unknown_column("sortBy", name, schema)
+        raise unknown_column("sortBy", name, schema.names)
     kind = schema.field(name).type
     if types.is_nested(kind):
-        raise OptionError(
-            f"Option 'sortBy': column '{name}' is of type {type_name(kind)}, which has no order; sort by another column"
-        )
-    return name, orders[order.strip().lower()]
+        raise without_order(name, type_name(kind))
+    return name, order

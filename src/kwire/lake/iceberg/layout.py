@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError, did_you_mean
+from kwire.lake.table import sort_term, unknown_column, without_order
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -74,16 +75,11 @@ def set_sort_order(transaction: Transaction, terms: Sequence[str]) -> None:
     schema = transaction.table_metadata.schema()
     with transaction.update_sort_order() as update:
         for term in terms:
-            column, _, order = term.strip().partition(" ")
-            add = {"": update.asc, "asc": update.asc, "desc": update.desc}.get(order.strip().lower())
-            if add is None:
-                raise OptionError(f"Option 'sortBy': expected a column, with asc or desc after it, got '{term}'")
+            column, order = sort_term(term)
+            add = update.asc if order == "ascending" else update.desc
             kind = _type_of("sortBy", column, schema)
             if not kind.is_primitive:
-                raise OptionError(
-                    f"Option 'sortBy': column '{column}' is of type {_type_name(kind)}, which has no order; sort by "
-                    "another column"
-                )
+                raise without_order(column, _type_name(kind))
             add(column, IdentityTransform(), NullOrder.NULLS_LAST)  # as pyarrow sorts
 
 
@@ -92,10 +88,7 @@ def _type_of(option: str, column: str, schema: Schema) -> IcebergType:
     try:
         return schema.find_type(column)
     except ValueError as error:
-        names = [field.name for field in schema.fields]
-        raise OptionError(
-            f"Option '{option}': unknown column '{column}'{did_you_mean(column, names)}; available: {', '.join(names)}"
-        ) from error
+        raise unknown_column(option, column, [field.name for field in schema.fields]) from error
 
 
 def _type_name(kind: IcebergType) -> str:
