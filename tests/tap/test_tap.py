@@ -767,7 +767,10 @@ def test_a_recording_shows_what_clients_saw(cluster: Cluster, tmp_path: Path) ->
     counts = CaptureCounts()
     exchanges = [each.to_json() for each in read_capture(file, counts=counts)]
     assert not counts.lost_bytes
-    assert not [each for each in exchanges if each["problem"]]
+    left_early = "its response was not captured"  # librdkafka asks for metadata again, and ends as soon as all is sent
+    assert not [
+        each for each in exchanges if each["problem"] and (each["api"], each["problem"]) != ("Metadata", left_early)
+    ]
     produced = [each for each in exchanges if each["api"] == "Produce"]
     assert len(produced) == len(sent) == 2
     assert all(each["server"] in addresses for each in produced)
