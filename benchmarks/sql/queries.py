@@ -6,14 +6,14 @@
                   Avro fields summed, or all ten counted; beside the log read to Arrow, and the Avro decoder, alone
     arrow_clients the same sum over a broker's topic, by kwire and by kafkarrow, where it is installed: its batches in
                   DuckDB
-    cores         wall time of a command on one core, divided by that on two: raw values of 4 GB, JSON and Avro of 2 GB;
-                  and the same less the time of a command that reads nothing
+    cores         wall time of a command on one core, divided by that on two: raw values of 4 GB, JSON and Avro of 2 GB
+    threads       the same of queries of 2 GB with one thread and two, the best of four in turns in one process
     recent        the newest 0.6 % of a topic of 10 GB: time to the first row, share of the bytes that is fetched
     limit         LIMIT 5 on a full, an idle and an empty topic of a broker: time and Fetch requests
     memory        peaks of queries of raw, JSON and Avro values of 1, 2 and 4 GB
 
 CPU time of the command with its start, unless noted; the best of two runs. `python -m benchmarks.sql.queries WORD...`
-runs some of them: group_by, rates, arrow_clients, cores, memory, large.
+runs some of them: group_by, rates, arrow_clients, cores, threads, memory, large.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from kwire.client.client import Client
 from kwire.records import ColumnWriter
 from kwire.schemas.avro import Decoder, Encoder, parse
 from kwire.sql import TopicDataset
-from kwire.sql.values import registry_columns
+from kwire.sql.values import ValueColumns, infer_json_column, registry_columns
 from kwire.storage.header_walk import HeaderWalk
 from kwire.storage.store import LocalFile
 
@@ -246,21 +246,34 @@ def kafkarrow_reader(servers: str, records: int) -> pa.RecordBatchReader:
 def cores() -> None:
     for name, (make, query, options) in QUERIES.items():
         directory = memory_directory(make, 4 if name == "raw" else 2)
-        one, two = (sql(directory, query, *options, cores=cores).wall_s for cores in ("0", None))
-        start_of_one, start_of_two = (sql(directory, "SELECT 1", *options, cores=cores).wall_s for cores in ("0", None))
-        print(f"sql.cores.{name} {one / two:.2f} times one core's {one:.2f} wall-s", flush=True)
-        reading = one - start_of_one, two - start_of_two
-        print(
-            f"sql.cores.{name}.reading {reading[0] / reading[1]:.2f} times one core's {reading[0]:.2f} wall-s",
-            flush=True,
-        )
+        one, two = (sql(directory, query, *options, cores=cores) for cores in ("0", None))
+        print(f"sql.cores.{name} {one.wall_s / two.wall_s:.2f} times one core's {one.wall_s:.2f} wall-s", flush=True)
 
 
-def run(topic: TopicDataset, query: str) -> None:
-    """Run a query of a topic in this process."""
+def threads() -> None:
+    avro_directory()  # has the registry
+    for name, (make, query, _) in QUERIES.items():
+        with kwire.open(memory_directory(make, 2)) as logs:
+            values = {
+                "raw": ValueColumns,
+                "json": lambda logs=logs: ValueColumns({"value": infer_json_column(logs.of_topic("orders"))}),
+                "avro": lambda: registry_columns(str(CACHE / "sql-avro" / "schemas"), "orders"),
+            }[name]()
+            one, two = [], []
+            for _ in range(4):
+                for count, walls in ((1, one), (2, two)):
+                    topic = logs.topic("orders", values=values, threads=count)
+                    start = time.perf_counter()
+                    run(topic, query.replace("orders", "topic"), threads=count)
+                    walls.append(time.perf_counter() - start)
+        print(f"sql.threads.{name} {min(one) / min(two):.2f} times one thread's {min(one):.2f} wall-s", flush=True)
+
+
+def run(topic: TopicDataset, query: str, threads: int | None = None) -> None:
+    """Run a query of a topic in this process. threads: DuckDB's."""
     import duckdb
 
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={} if threads is None else {"threads": threads})
     connection.register("topic", topic)
     connection.sql(query).fetchall()
 
@@ -381,7 +394,7 @@ def limit(source: str, topic: str, rows: int, fetched: list[int]) -> None:
 
 def main() -> None:
     """Print the figures that the command line names, by default all."""
-    parts = {each.__name__: each for each in (group_by, rates, arrow_clients, cores, memory, large)}
+    parts = {each.__name__: each for each in (group_by, rates, arrow_clients, cores, threads, memory, large)}
     for name in sys.argv[1:] or parts:
         parts[name]()
 
