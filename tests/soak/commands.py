@@ -451,9 +451,9 @@ class Soak:
         columns = [each.rows().column(name).to_pylist() for each in tables for name in PLACE]
         found = list(zip(*columns, strict=True))
         assert len(found) == len(set(found)), f"{len(found) - len(set(found))} dead letters are there twice"
-        assert set(found) <= self.topic.dead, f"{sorted(set(found) - self.topic.dead)[:3]} are no dead letters"
+        assert set(found) <= self.topic.dead, f"{sorted(set(found) - self.topic.dead)[:3]} are not dead letters"
         kept = {place for place in self.topic.dead if place[2] >= self.topic.starts[place[1]]}
-        assert not is_whole or kept <= set(found), f"{sorted(kept - set(found))[:3]} are missing as dead letters"
+        assert not is_whole or kept <= set(found), f"{sorted(kept - set(found))[:3]} are not in the table of dead letters"
 
 
 class ForkedCleaner(Cleaner):

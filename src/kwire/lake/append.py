@@ -425,7 +425,7 @@ def _chosen_offsets(
     if holes := holes_made(table, key, wanted):
         problems.append(f"the table lacks offsets {text_of(holes)} now; append them with --fill (fill=True)")
     text = "; ".join(problems) or None
-    if wanted and not left:  # an interrupted run has appended them, and goes on with other partitions
+    if wanted and not left:  # an interrupted run has appended them, and continues with other partitions
         return [Missing(start=wanted[-1][1], end=wanted[-1][1], problem=text)]
     return [Missing(start=start, end=until, problem=text) for start, until in left]
 

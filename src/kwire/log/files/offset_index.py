@@ -27,9 +27,9 @@ assert ENTRY.size == 8
 def read_entries(file: StoredFile, entry_bytes: int) -> bytes:
     """Read the whole entries before the zeros at the end of a preallocated file.
 
-    A small file is read at once. Of a larger one, the last entry tells whether there are zeros; then the end is looked
-    for at doubling distances from the start, and between the last two: of a preallocated index of 10 MiB, an object
-    store reads the beginning only.
+    A small file is read in one request. Of a larger one, the last entry shows whether there are zeros; then the end is
+    looked for at doubling distances from the start, and between the last two: of a preallocated index of 10 MiB, an
+    object store reads the beginning only.
     """
     count = file.size() // entry_bytes
     whole = file.pread(0, count * entry_bytes) if count * entry_bytes <= file.window_bytes else None

@@ -76,7 +76,7 @@ class ArrowColumns:
         self.state = np.zeros(len(o.STATE), np.int64)
         self.buffers: dict[int, pa.Buffer] = {}
         data_bytes = section_bytes + WIDE
-        sizes: dict[int, int] = {}  # of buffers that are as large as they are allocated if all records are kept
+        sizes: dict[int, int] = {}  # of buffers that are full if all records are kept
         bitmaps: dict[int, int] = {}
         for column in columns:
             if column in ("offset", "timestamp"):
