@@ -74,7 +74,8 @@ def test_faults_and_requests_over_http() -> None:
         }  # fmt: skip
         with pytest.raises(urllib.error.HTTPError) as refused:
             ask(f"{url}/reset", {})
-        assert refused.value.code == 404
+        with refused.value:  # closes the connection that it has
+            assert refused.value.code == 404
         process.communicate(timeout=60)
     assert process.returncode == 0
 
