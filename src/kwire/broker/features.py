@@ -95,6 +95,11 @@ class Features:
         return self._level(SHARE_VERSION)
 
     @property
+    def has_share_groups(self) -> bool:
+        """Whether there are share groups."""
+        return self.share_version > 0
+
+    @property
     def has_dead_letter_queues(self) -> bool:
         """Whether share groups can have dead letter queues."""
         return self.share_version >= DEAD_LETTERS_VERSION

@@ -138,6 +138,7 @@ class Node:
             self.client_metrics = ClientMetrics(self.cluster, clock)
             self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
             self.share_sessions = ShareSessions(settings.group_share_max_share_sessions)
+            self.share_sessions_of = {self.node_id: self.share_sessions}  # of all nodes, by id
             self.topic_creation = TopicCreation(self.topics, self.controller, self.configs)
             self.coordinators = Coordinators(
                 clock=clock,
@@ -231,6 +232,7 @@ class Node:
         slots = other.settings.max_incremental_fetch_session_cache_slots
         other.fetch_sessions = FetchSessions(self.clock, slots)
         other.share_sessions = ShareSessions(other.settings.group_share_max_share_sessions)
+        self.share_sessions_of[member.node_id] = other.share_sessions
         return other
 
     @property

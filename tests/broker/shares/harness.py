@@ -52,6 +52,13 @@ def configure(client: RawClient, group: str, configs: dict[str, str]) -> None:
     assert response.responses[0].error_code == 0, response
 
 
+def set_share_version(client: RawClient, level: int) -> None:
+    """Set the level of the feature share.version."""
+    cls = m.UpdateFeaturesRequest
+    update = cls.FeatureUpdateKey(feature="share.version", max_version_level=level, upgrade_type=1 if level else 2)
+    assert client.ask(cls(feature_updates=[update]), 1).error_code == 0
+
+
 class Member:
     """A member of a share group that reads one topic."""
 

@@ -25,6 +25,7 @@ from tests.broker.shares.harness import (
     offsets,
     produce,
     result,
+    set_share_version,
 )
 from tests.broker.wire import RawClient
 from tests.waiting import until
@@ -321,6 +322,29 @@ def test_a_state_with_a_reversed_range_is_refused(client: RawClient) -> None:
 def test_the_feature_disables_share_groups(tmp_path: Path) -> None:
     with Broker(tmp_path, share_version=0) as broker, RawClient(broker) as client:
         assert Member(client, "g", "t", UUID(int=1)).heartbeat().error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_sessions_of_all_nodes_end_when_the_feature_is_0() -> None:
+    with Cluster(nodes=2, **SETTINGS) as cluster, RawClient(cluster, node=1) as one, RawClient(cluster, node=2) as two:  # type: ignore[arg-type]
+        owner = one.ask(m.FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 6).coordinators[0].node_id
+        topic_id = create(one, "t", 2)
+        configure(one, "g", EARLIEST)
+        members = []
+        for partition, client in enumerate((one, two)):
+            cluster.move_leader("t", partition, to=partition + 1)
+            produce(client, "t", 5, partition)
+            members.append(Member(client, "g", "t", topic_id))
+        Member((one, two)[owner - 1], "g", "t", topic_id).join()
+        for partition, member in enumerate(members):
+            assert acquired(member.fetch(partitions=(partition,))) == [(0, 4, 1)]
+            assert result(member.acknowledge([(0, 1, [ACCEPT]), (2, 2, [RELEASE])], partition=partition)) == (0, None)
+        set_share_version(one, 0)
+        for member in members:
+            assert member.fetch(partitions=()).error_code == ErrorCode.UNSUPPORTED_VERSION
+        set_share_version(two, 2)
+        for partition, member in enumerate(members):
+            assert member.fetch(partitions=()).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+            assert acquired(member.fetch(epoch=0, partitions=(partition,))) == [(2, 2, 2), (3, 4, 1)]  # as was written
 
 
 def test_a_restart_keeps_what_was_acknowledged(tmp_path: Path) -> None:

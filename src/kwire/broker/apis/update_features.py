@@ -3,14 +3,15 @@
     1  validation only, safe and unsafe downgrades    2  no results of single features
 
 All updates are made, or none. Features are `metadata.version`, `transaction.version` and `share.version`. A request
-that names a feature several times sets the last level. The field `allow_downgrade` of version 0 is ignored, as in
-Kafka 4.
+that names a feature several times sets the last level. At `share.version` 0, all share sessions end. The field
+`allow_downgrade` of version 0 is ignored, as in Kafka 4.
 
 Source: org.apache.kafka.controller.QuorumController.updateFeatures, FeatureControlManager 4.4.0; KIP-584, KIP-778.
 """
 
 from __future__ import annotations
 
+from kwire.broker.apis.steps.share_requests import end_all_sessions
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.features import FeatureUpdate, UpgradeType
@@ -38,6 +39,8 @@ def handle(node: Node, context: RequestContext, request: UpdateFeaturesRequest) 
         raise refusal(ErrorCode.INVALID_UPDATE_VERSION, what)
     if not request.validate_only:
         node.controller.update_features({each.name: each.level for each in updates.values()})
+        if not node.features.has_share_groups:
+            end_all_sessions(node)
     response = UpdateFeaturesResponse(error_message=None)
     if context.api_version < NO_RESULTS_VERSION:
         response.results = [

@@ -5,7 +5,8 @@
     n        the changes since request n - 1
     -1       the session ends; its records are released
 
-A session ends with its connection too. Fetches and acknowledgements share the epochs.
+A session ends with its connection too, and all end when the feature share.version becomes 0. Fetches and
+acknowledgements share the epochs.
 
 Source: KIP-932; kafka.server.share.SharePartitionManager.newContext, org.apache.kafka.server.share.session 4.4.0.
 """
@@ -77,6 +78,10 @@ class ShareSessions:
         """End a session and return its partitions."""
         session = self._sessions.pop((group_id, member_id), None)
         return [] if session is None else list(session.partitions)
+
+    def clear(self) -> None:
+        """End all sessions."""
+        self._sessions.clear()
 
     def of_connection(self, connection_id: str) -> list[tuple[str, str]]:
         """Return (group id, member id) of the sessions of a connection."""

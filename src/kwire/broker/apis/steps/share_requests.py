@@ -28,6 +28,7 @@ __all__ = [
     "check_member",
     "close_session",
     "disconnected",
+    "end_all_sessions",
     "share_partition_of",
 ]
 
@@ -54,7 +55,7 @@ class Acknowledged(NamedTuple):
 
 def check_enabled(node: Node) -> None:
     """Raise BrokerError (UNSUPPORTED_VERSION) unless share groups are enabled: share.version is 1 or more."""
-    if node.features.share_version < 1:
+    if not node.features.has_share_groups:
         raise refusal(ErrorCode.UNSUPPORTED_VERSION, "The version of API is not supported.")
 
 
@@ -175,6 +176,16 @@ def disconnected(node: Node, connection_id: str) -> None:
         close_session(node, group_id, member_id)
         if not node.share_sessions.has_group(group_id):
             node.coordinators.share_partitions.forget(functools.partial(is_of_group_here, node, group_id))
+
+
+def end_all_sessions(node: Node) -> None:
+    """End the sessions with all nodes and forget all share partitions, without a release of records.
+
+    Source: kafka.server.share.SharePartitionManager.onShareVersionToggle 4.4.0.
+    """
+    for sessions in node.share_sessions_of.values():
+        sessions.clear()
+    node.coordinators.share_partitions.forget(lambda key: True)
 
 
 def is_of_group_here(node: Node, group_id: str, key: ShareKey) -> bool:
