@@ -26,12 +26,13 @@ NODES, PARTITIONS, ACTS = 3, 3, 25
 TRIES = 20
 SEEDS = int(os.environ.get("KWIRE_CLUSTER_SCHEDULES", "1000"))
 """Seeds of the slow test."""
-SESSION_MS = 9000
+SESSION_MS = 600_000
+"""Longer than a schedule takes on any machine: the sessions of crashed nodes end only when the clock is advanced."""
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with Cluster(nodes=NODES, keep_requests=0) as running:
+    with Cluster(nodes=NODES, keep_requests=0, broker_session_timeout_ms=SESSION_MS) as running:
         yield running
 
 
