@@ -7,8 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from kwire import messages as m
+from kwire.protocol.error_codes import ErrorCode
 from kwire.records import BatchBuilder, read_batches
 from tests.broker.wire import RawClient
+from tests.waiting import until
 
 EARLIEST = {"share.auto.offset.reset": "earliest"}
 SETTINGS = {
@@ -22,7 +24,7 @@ Acks = Iterable[tuple[int, int, Sequence[int]]]
 
 
 def produce(client: RawClient, topic: str, count: int, partition: int = 0) -> None:
-    """Append one batch of records."""
+    """Append one batch of records, once a topic that was just created has its leader, as a producer does."""
     builder = BatchBuilder()
     for i in range(count):
         builder.append(None, b"%d" % i, timestamp=1)
@@ -30,8 +32,15 @@ def produce(client: RawClient, topic: str, count: int, partition: int = 0) -> No
     data = cls.TopicProduceData(
         name=topic, partition_data=[cls.PartitionProduceData(index=partition, records=builder.build())]
     )
-    response = client.ask(cls(acks=-1, timeout_ms=10_000, topic_data=[data]), 10)
-    assert response.responses[0].partition_responses[0].error_code == 0
+    codes = []
+
+    def is_known() -> bool:
+        response = client.ask(cls(acks=-1, timeout_ms=10_000, topic_data=[data]), 10)
+        codes.append(response.responses[0].partition_responses[0].error_code)
+        return codes[-1] not in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    until(is_known)
+    assert codes[-1] == 0
 
 
 def create(client: RawClient, topic: str, partitions: int = 1) -> UUID:
