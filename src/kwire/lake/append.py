@@ -200,6 +200,7 @@ def append_logs(
         try:
             if not waiting:
                 table.refresh()
+                target.check_layout()
             if chosen is None:
                 missing = missing_offsets(
                     table, log, rows.isolation, fill=fill, merge_key=rows.merge_key, warned=warned

@@ -90,6 +90,11 @@ class RowTarget:
         dead = None if self.dead_letters is None else prepare_dead_letters(self.dead_letters, plan)
         return TablePlan(plan=plan, state=self.table.state(), dead=dead, changes=self.changes, key=self.key)
 
+    def check_layout(self) -> None:
+        """Raise TableError if the table has another layout; tables by record type are checked by prepare()."""
+        if self.records is None:
+            self.table.check_layout(self.layout)
+
     def commit(self, written: Sequence[Written], change: Change, plan: TargetPlan) -> bool:
         """Commit what tasks have written, dead letters first; return False if it was done before. Raises TableError."""
         if isinstance(plan, RecordPlans):

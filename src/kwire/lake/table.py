@@ -38,6 +38,7 @@ __all__ = [
     "Layout",
     "LoadedTable",
     "Orphan",
+    "check_kept",
     "check_key",
     "check_merge_key",
     "check_order",
@@ -66,7 +67,7 @@ class CommitConflict(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """How a table is created. An existing table keeps its own.
+    """How a table is created. An existing table keeps its own, and another one for it is refused, see check_layout.
 
     partition_by: columns and transforms, such as `days(timestamp)`. sort_by: columns, with a trailing ` desc` for the
     other order. properties: of the table.
@@ -127,7 +128,15 @@ class LakeTable(ABC):
         """Create the table or add what is new in the schema of rows; return how tasks write them.
 
         key: columns that rows are merged by; files are then read by merge() and are not part of the table.
-        Raises TableError for types that do not fit, and OptionError for a layout that the format does not have.
+        Raises TableError for types that do not fit and for another layout than the table's; OptionError for one that
+        the format does not have.
+        """
+
+    @abstractmethod
+    def check_layout(self, layout: Layout) -> None:
+        """Raise TableError if the table, as of the last refresh, is divided or sorted otherwise than a layout says.
+
+        A layout may leave either out.
         """
 
     @abstractmethod
@@ -496,6 +505,24 @@ def check_order(state: TableState, order_by: Sequence[str], table: str) -> None:
             "another table",
             table,
         )
+
+
+def check_kept(option: str, wanted: Sequence[str], found: Sequence[str], table: str) -> None:
+    """Raise TableError if an option of the layout says something else than an existing table has.
+
+    option: partitionBy or sortBy. wanted, found: its terms, in one spelling. The order of those to divide by is free.
+    """
+    is_partitioning = option == "partitionBy"
+    if not wanted or (sorted(wanted) == sorted(found) if is_partitioning else list(wanted) == list(found)):
+        return
+    verb = "partitioned" if is_partitioning else "sorted"
+    has = f"{verb} by {', '.join(found)}" if found else f"not {verb}"
+    flag = " (--partition-by, partition_by)" if is_partitioning else ""
+    raise TableError(
+        f"it exists and is {has}, and option {option}{flag} says {', '.join(wanted)}, which is for a new table; leave "
+        "the option out, or choose another table",
+        table,
+    )
 
 
 def check_key(key: Sequence[str], schema: pa.Schema) -> None:

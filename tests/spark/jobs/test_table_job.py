@@ -289,6 +289,8 @@ def test_tasks_of_spark_write_the_files(spark: SparkSession, modern: Path, tmp_p
     assert "headers" in tables.read().column_names
     assert result.partitions.count() == 3
     assert tables.open().find_orphans(0) == []
+    with pytest.raises(TableError, match=r"partitioned by days\(timestamp\), and .* partition_by\) says topic, which"):
+        jobs.table(spark, str(modern), **where(tables), topics=["orders"], partition_by=["topic"])
 
 
 def test_values_of_a_registry_become_structs(

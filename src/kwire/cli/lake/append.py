@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kwire.lake import Appended, Changes, Chosen, LakeTable, Layout, Ranges, RowOptions, ValueDecoding
     from kwire.lake.dead_letters import DeadLetterTarget
     from kwire.lake.record_tables import RecordTables
+    from kwire.lake.row_target import RowTarget
     from kwire.log.reading.readable_log import ReadableLog
     from kwire.schemas.choice import SchemaChoice
 
@@ -217,7 +218,7 @@ def append(
     )
     if dry_run:
         _check_dry_run({"--offsets": offsets, "--replace": replace, "--metrics-file": metrics_file})
-        return _preview(lake_table, logs, rows, format, fill=fill)
+        return _preview(rows.target(lake_table, layout, dead), logs, rows, format, fill=fill)
     chosen = _chosen(offsets, logs, replace=replace, fill=fill)
     appended = append_logs(lake_table, logs, layout=layout, rows=rows, fill=fill, chosen=chosen, dead_letters=dead)
     with lake_table, dead or nullcontext(), if_interrupted(IF_INTERRUPTED):
@@ -233,16 +234,17 @@ def _check_dry_run(given: Mapping[str, object]) -> None:
             raise OptionError(f"--dry-run and {name} exclude each other: nothing is written")
 
 
-def _preview(table: LakeTable, logs: Sequence[ReadableLog], rows: RowOptions, format: Format, *, fill: bool) -> int:
+def _preview(target: RowTarget, logs: Sequence[ReadableLog], rows: RowOptions, format: Format, *, fill: bool) -> int:
     """Print what would be appended. Raises OptionError, TableError, and the errors of logs and of a registry."""
     from kwire.lake.preview import planned_offsets, planned_tables
 
-    with table:
+    with target.table as table:
         if rows.records is not None:
             tables = planned_tables(table, logs, rows, rows.records, fill=fill)
             write_rows(map(asdict, tables), PLANNED_TABLES, format)
             return FINE
         planned = [each for _, each in planned_offsets(table, logs, rows, fill=fill)]
+        target.check_layout()
     keys = ("topic", "partition", "start_offset", "end_offset", "problem")
     write_rows(({key: getattr(each, key) for key in keys} for each in planned), PLANNED_OFFSETS, format)
     for each in planned:

@@ -43,7 +43,16 @@ from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_f
 from kwire.lake.live_files import LiveFile
 from kwire.lake.offset_ranges import Ranges, Spans, render_spans, union
 from kwire.lake.state import Change, TableState
-from kwire.lake.table import RECORD, CommitConflict, Layout, LoadedTable, Orphan, check_key, check_merge_key
+from kwire.lake.table import (
+    RECORD,
+    CommitConflict,
+    Layout,
+    LoadedTable,
+    Orphan,
+    check_kept,
+    check_key,
+    check_merge_key,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -129,9 +138,15 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         if self._table is None:
             self._create(wanted, layout, key)
         self.check_record(layout)
+        self.check_layout(layout)
         self._check_features()
         sort_by = self._evolve(wanted, layout, key)
         return self._plan(() if key else sort_by, is_staged=bool(key))
+
+    def check_layout(self, layout: Layout) -> None:
+        """Raise TableError if the table is divided otherwise than a layout says; each write has an order of its own."""
+        if self._table is not None:
+            check_kept("partitionBy", layout.partition_by, self._table.metadata().partition_columns, self.name)
 
     def _plan(self, sort_by: tuple[tuple[str, str], ...] = (), *, is_staged: bool = False) -> DeltaPlan:
         metadata = self.table.metadata()

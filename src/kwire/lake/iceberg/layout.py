@@ -1,4 +1,4 @@
-"""Partitioning and order of a new Iceberg table: `days(timestamp)`, `bucket(16, key)`; `key`, `offset desc`."""
+"""Partitioning and order of an Iceberg table: `days(timestamp)`, `bucket(16, key)`; `key`, `offset desc`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError, did_you_mean
-from kwire.lake.table import sort_term, unknown_column, without_order
+from kwire.lake.table import Layout, sort_term, unknown_column, without_order
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table import Transaction
+    from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.types import IcebergType
 
-__all__ = ["set_partitioning", "set_sort_order"]
+__all__ = ["layout_of", "partition_terms", "set_partitioning", "set_sort_order", "sort_terms"]
 
 TERM = re.compile(r"\s*(\w+)\s*\(\s*([^()]+?)\s*\)\s*")
 TIMES = {
@@ -81,6 +82,49 @@ def set_sort_order(transaction: Transaction, terms: Sequence[str]) -> None:
             if not kind.is_primitive:
                 raise without_order(column, _type_name(kind))
             add(column, IdentityTransform(), NullOrder.NULLS_LAST)  # as pyarrow sorts
+
+
+def layout_of(metadata: TableMetadata) -> Layout:
+    """Return the partitioning and order of a table, in the spelling of partition_terms() and sort_terms()."""
+    from pyiceberg.transforms import VoidTransform
+
+    name_of = metadata.schema().find_column_name
+    return Layout(
+        partition_by=tuple(
+            _partition_term(str(each.transform), name_of(each.source_id) or "?")
+            for each in metadata.spec().fields
+            if not isinstance(each.transform, VoidTransform)  # what a table of format version 1 has dropped
+        ),
+        sort_by=tuple(
+            _sort_term(
+                _partition_term(str(each.transform), name_of(each.source_id) or "?"),
+                "ascending" if each.direction.value == "asc" else "descending",
+            )
+            for each in metadata.sort_order().fields
+        ),
+    )
+
+
+def partition_terms(terms: Sequence[str]) -> tuple[str, ...]:
+    """Return terms to partition by in one spelling. Raises OptionError."""
+    return tuple(_partition_term(*_parse(term)) for term in terms)
+
+
+def sort_terms(terms: Sequence[str]) -> tuple[str, ...]:
+    """Return terms to sort by in one spelling. Raises OptionError."""
+    return tuple(_sort_term(*sort_term(term)) for term in terms)
+
+
+def _partition_term(transform: str, column: str) -> str:
+    """Return the term of a transform, by Iceberg's name: `days(timestamp)`, `bucket(16, key)`."""
+    name, _, size = transform.rstrip("]").partition("[")
+    if name == "identity":
+        return column
+    return f"{name}({size}, {column})" if size else f"{name}s({column})"
+
+
+def _sort_term(column: str, order: str) -> str:
+    return column if order == "ascending" else f"{column} desc"
 
 
 def _type_of(option: str, column: str, schema: Schema) -> IcebergType:

@@ -25,12 +25,12 @@ from kwire.lake.data_files import FilePlan, WrittenFile, write_files
 from kwire.lake.evolution import compare_schemas, evolved, nullable_fields
 from kwire.lake.iceberg.errors import as_table_errors, configuration_error
 from kwire.lake.iceberg.files import as_replacing, live_files, offsets_filter, read_live
-from kwire.lake.iceberg.layout import set_partitioning, set_sort_order
+from kwire.lake.iceberg.layout import layout_of, partition_terms, set_partitioning, set_sort_order, sort_terms
 from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, plan_of
 from kwire.lake.live_files import LiveFile
 from kwire.lake.offset_ranges import Spans, render_spans
 from kwire.lake.state import Change, TableState
-from kwire.lake.table import CommitConflict, Layout, LoadedTable, Orphan, check_key, check_merge_key
+from kwire.lake.table import CommitConflict, Layout, LoadedTable, Orphan, check_kept, check_key, check_merge_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -133,9 +133,17 @@ class IcebergTable(LoadedTable["Table"]):
         if self._table is None:
             self._create(nullable_fields(schema), layout, key)
         self.check_record(layout)
+        self.check_layout(layout)
         self._check_version()
         self._evolve(nullable_fields(schema), key)
         return plan_of(self.table, self.name, is_staged=bool(key))
+
+    def check_layout(self, layout: Layout) -> None:
+        """Raise TableError if the table is divided or sorted otherwise than a layout says."""
+        if self._table is not None:
+            found = layout_of(self._table.metadata)
+            check_kept("partitionBy", partition_terms(layout.partition_by), found.partition_by, self.name)
+            check_kept("sortBy", sort_terms(layout.sort_by), found.sort_by, self.name)
 
     def _create(self, schema: pa.Schema, layout: Layout, key: Sequence[str]) -> None:
         from pyiceberg.exceptions import TableAlreadyExistsError

@@ -245,12 +245,12 @@ def table(
                 merge_key=tuple(merge_key),
                 records=records,
             )
-            lake.refresh()
-            group_bytes, planned = _plan(lake, chosen, rows, fill=fill, is_cluster=cluster is not None)
+            row_target = rows.target(lake, layout, dead)
+            group_bytes, planned = _plan(row_target, chosen, rows, fill=fill, is_cluster=cluster is not None)
             topic_ids = topic_ids_of(chosen.values(), lake.name)
         job = TableJob(
             spark=spark,
-            target=rows.target(lake, layout, dead),
+            target=row_target,
             rows=rows,
             cluster=cluster,
             settings=dict(settings or {}),
@@ -470,17 +470,21 @@ def _open_logs(
 
 
 def _plan(
-    lake: LakeTable,
+    target: RowTarget,
     logs: Mapping[TopicPartition, ReadableLog],
     rows: RowOptions,
     *,
     fill: bool,
     is_cluster: bool,
 ) -> tuple[int, dict[TopicPartition, Partition]]:
-    """Divide the new offsets of each log into ranges. Raises TableError for a log that ends before the table.
+    """Load the table, and divide the new offsets of each log into ranges.
 
-    Returns the size of ranges, up to which small ones share files, too.
+    Returns the size of ranges, up to which small ones share files, too. Raises TableError for a log that ends before
+    the table, and for another layout than the table's.
     """
+    lake = target.table
+    lake.refresh()
+    target.check_layout()
     if rows.records is not None:
         rows.records.recover(lake)
     warned = set[str]()
