@@ -6,9 +6,13 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kwire.capture import Exchange, read_capture
 from kwire.capture.packets import SYN
 from kwire.messages import registry
+from kwire.messages.fetch_response import FetchableTopicResponse, PartitionData
+from kwire.messages.produce_request import PartitionProduceData, TopicProduceData
 from kwire.protocol import request_codec, response_codec
 
 CLIENT, BROKER = 40000, 9092
@@ -22,7 +26,7 @@ class Pcap:
     def __init__(self, path: Path) -> None:
         self.path, self.time = path, 0
         self.sequence = {CLIENT: 100, BROKER: 500}
-        self.data = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+        self.data = bytearray(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101))
         self.packet(CLIENT, b"", SYN)
         self.packet(BROKER, b"", SYN | ACK)
 
@@ -132,3 +136,37 @@ def test_reused_ports_are_a_new_connection(tmp_path: Path) -> None:
     exchanges = pcap.exchanges()
     assert [each.connection for each in exchanges] == [0, 1]
     assert all(each.response for each in exchanges)
+
+
+@pytest.mark.slow
+def test_frames_above_100_mb_are_read(tmp_path: Path) -> None:
+    pcap = Pcap(tmp_path / "a.pcap")
+    records = bytes(101 << 20)
+    topic = TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=records)])
+    pcap.packet(CLIENT, request("Produce", 9, 1, acks=-1, topic_data=[topic]))
+    pcap.packet(BROKER, response("Produce", 9, 1))
+    pcap.packet(CLIENT, request("Fetch", 12, 2))
+    fetched = FetchableTopicResponse(topic="t", partitions=[PartitionData(partition_index=0, records=records)])
+    pcap.packet(BROKER, response("Fetch", 12, 2, responses=[fetched]))
+    pcap.packet(CLIENT, request("Metadata", 1, 3))
+    pcap.packet(BROKER, response("Metadata", 1, 3))
+    exchanges = pcap.exchanges()
+    assert [each.api_name for each in exchanges] == ["Produce", "Fetch", "Metadata"]
+    assert [each.problem for each in exchanges] == [None, None, None]
+    for each in exchanges:
+        assert each.request is not None
+        assert each.response is not None
+        assert each.request.is_whole
+        assert each.response.is_whole
+    assert exchanges[0].request.size_bytes > len(records)
+    assert exchanges[1].response.size_bytes > len(records)
+
+
+def test_a_length_above_100_mb_without_a_request_is_skipped(tmp_path: Path) -> None:
+    pcap = Pcap(tmp_path / "a.pcap")
+    pcap.packet(CLIENT, request("Metadata", 1, 1))
+    pcap.packet(BROKER, b"HTTP/1.1 400\r\n\r\n")
+    pcap.packet(BROKER, response("Metadata", 1, 1))
+    [exchange] = pcap.exchanges()
+    assert exchange.problem is None
+    assert exchange.response is not None

@@ -3,7 +3,8 @@
 While the start of a frame is known, its length gives the start of the next one. That works across a hole inside a frame
 too: such a frame is returned with the bytes before the hole. After a hole that covers a length, synchronization is lost
 until bytes look like the header of a frame. `looks_like` decides: for requests by api key, version, client id and
-correlation id, for responses by the correlation id of an open request.
+correlation id, for responses by the correlation id of an open request. It also decides whether a length above 100 MB is
+one, as that of other bytes would hide everything after it.
 """
 
 from __future__ import annotations
@@ -106,7 +107,10 @@ class FrameStream:
             length = self._length()
             if length is None:
                 return
-            if not self._min_bytes <= length <= MAX_FRAME_BYTES:
+            is_frame = self._is_frame(length)
+            if is_frame is None:
+                return
+            if not is_frame:
                 self.is_lost = True
                 self._drop(1)
                 self.lost_bytes += 1
@@ -121,6 +125,13 @@ class FrameStream:
                 time_ns=self._time_ns,
             )
             self._drop(size)
+
+    def _is_frame(self, length: int) -> bool | None:
+        """Return whether the buffer starts with a frame of this length; None if more bytes are needed."""
+        if length <= MAX_FRAME_BYTES:
+            return length >= self._min_bytes
+        with memoryview(self._buffer) as view:
+            return self._looks_like(view, True)
 
     def _find(self) -> bool:
         """Search the buffer for the start of a frame and drop the bytes before it.
