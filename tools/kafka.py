@@ -81,6 +81,11 @@ def streams_jars(version: str) -> Path:
     return fetch_jars(BUILD / f"streams-{version}", "streams.xml", f"-Dkafka.version={version}")
 
 
+def connect_jars(version: str) -> Path:
+    """The folder with the jars of one release of Kafka Connect and its own connectors."""
+    return fetch_jars(BUILD / f"connect-{version}", "connect.xml", f"-Dkafka.version={version}")
+
+
 def spring_jars(version: str) -> Path:
     """The folder with the jars of one release of Spring for Apache Kafka."""
     return fetch_jars(BUILD / f"spring-{version}", "spring.xml", f"-Dspring.version={version}")

@@ -1,0 +1,204 @@
+"""Kafka Connect 4.3 in distributed mode on our cluster and on a real Kafka 4.4.0: two workers share connectors for
+files, crash, stand still and restart. Each line of the source is committed once, and internal topics have the same
+content, also when leaders and coordinators move and nodes stop meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.interop.connect_worker import TOPICS, Committed, Worker, cleanup_policies, read_all, workers
+from tests.waiting import until
+from tools import kafka
+
+from kwire.broker import Cluster
+
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
+
+SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
+MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
+BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+TASKS = {"source": 1, "sink": 2}
+LINE_BYTES = 600
+"""More than half of the source's buffer: the lines left in it after a full batch wait until the file grows."""
+BATCH = 5
+"""Lines in a transaction."""
+CLEANER: dict[str, str | int] = {"log.cleaner.backoff.ms": 1000}
+Disturb = Callable[[int], object]
+
+
+class Files:
+    """The file that the source reads, the one that the sinks write, and what was committed between them."""
+
+    def __init__(self, servers: str, folder: Path) -> None:
+        self.source, self.sink = folder / "source.txt", folder / "sink.txt"
+        self.count = 0
+        self.committed = Committed(servers, "lines", 3)
+
+    def expected(self, first: int = 0) -> list[str]:
+        """Return the lines from a number on."""
+        return [f"line {number} ".ljust(LINE_BYTES - 1, ".") for number in range(first, self.count)]
+
+    def write(self, count: int) -> None:
+        """Append lines to the source, and wait until the first of them are committed."""
+        first = self.count
+        self.count += count
+        with self.source.open("a") as file:
+            file.writelines(f"{line}\n" for line in self.expected(first))
+        until(self.committed.has(first + 2 * BATCH), f"lines after {first}")
+
+    def arrive(self) -> None:
+        """Wait until all lines are committed and written by the sinks."""
+        until(self.committed.has(self.count), f"{self.count} lines")
+        until(lambda: set(self.copied()) >= set(self.expected()), f"{self.count} lines of the sink")
+
+    def copied(self) -> list[str]:
+        """Return the lines that the sinks have written."""
+        return self.sink.read_text().splitlines()
+
+
+def copy_files(servers: str, folder: Path, disturb: Disturb) -> dict[str, Any]:
+    """Let workers copy a file by a topic to another file; returns what must be the same everywhere.
+
+    disturb: called six times with a number while lines are on their way.
+    """
+    files = Files(servers, folder)
+    with workers(servers, folder) as start:
+        first = start("first")
+        first.create("source", SOURCE, file=files.source, topic="lines", batch_size=BATCH, tasks_max=1)
+        first.create("sink", SINK, file=files.sink, topics="lines", tasks_max=2, errors_tolerance="none")
+        until(lambda: first.shares(TASKS) == {first.id: (2, 3)})
+        for number in (0, 1):
+            files.write(100)
+            disturb(number)
+        files.arrive()
+
+        second = start("second")
+        until(lambda: is_balanced(first, second))
+        lost, left = (first, second) if runs_source(first) else (second, first)
+        files.write(100)
+        lost.kill()
+        until(lambda: left.shares(TASKS) == {left.id: (2, 3)})
+        for number in (2, 3):
+            files.write(100)
+            disturb(number)
+        files.arrive()
+
+        third = start("third")
+        until(lambda: is_balanced(left, third))
+        zombie, alive = (left, third) if runs_source(left) else (third, left)
+        files.write(100)
+        zombie.pause()
+        until(lambda: alive.shares(TASKS) == {alive.id: (2, 3)})
+        for number in (4, 5):
+            files.write(100)
+            disturb(number)
+        zombie.resume()
+        until(lambda: is_balanced(alive, zombie))
+        files.write(100)
+        files.arrive()
+        assert sorted(files.committed.values) == sorted(files.expected())
+        zombie.stop()
+        alive.stop()
+
+        until(
+            lambda: len(read_all(servers, "connect-offsets")) < files.count // BATCH // 2,
+            "connect-offsets is compacted",
+        )
+        last = start("last")
+        until(lambda: last.shares(TASKS) == {last.id: (2, 3)})
+        files.write(50)
+        files.arrive()
+        said = rewind(last, files)
+        assert Counter(files.committed.values) == Counter(files.expected() + files.expected(files.count - 100))
+        said.append(last.insist("POST", "/connectors/source/restart?includeTasks=true"))
+        until(lambda: last.shares(TASKS) == {last.id: (2, 3)})
+        files.write(50)
+        files.arrive()
+        files.committed.consumer.close()
+        contents = {topic: dict(read_all(servers, topic)) for topic in TOPICS}
+    facts = {"responses": said, "policies": cleanup_policies(servers), **contents}
+    return normal(json.loads(json.dumps(facts).replace(str(folder), "FOLDER")))
+
+
+def is_balanced(one: Worker, other: Worker) -> bool:
+    """Return whether each of two workers runs a connector, and one or two tasks."""
+    shares = one.shares(TASKS) or {}
+    return shares in ({one.id: (1, 1), other.id: (1, 2)}, {one.id: (1, 2), other.id: (1, 1)})
+
+
+def runs_source(worker: Worker) -> bool:
+    """Return whether a worker runs the task of the source."""
+    return worker.insist("GET", "/connectors/source/status")["tasks"][0]["worker_id"] == worker.id
+
+
+def rewind(worker: Worker, files: Files) -> list[Any]:
+    """Let the source read the last 100 lines again, and the sinks the topic; returns the responses."""
+    for name in TASKS:
+        worker.insist("PUT", f"/connectors/{name}/stop")
+    for name in TASKS:
+        until(lambda name=name: not worker.insist("GET", f"/connectors/{name}/status")["tasks"])  # type: ignore[misc]
+    files.sink.unlink()
+    found = worker.insist("GET", "/connectors/source/offsets")
+    [offset] = found["offsets"]
+    position = offset["offset"]["position"] - 100 * LINE_BYTES
+    earlier = {"offsets": [{"partition": offset["partition"], "offset": {"position": position}}]}
+    said = [found, worker.insist("PATCH", "/connectors/source/offsets", earlier)]
+    sinks = worker.insist("GET", "/connectors/sink/offsets")["offsets"]
+    said += [len(sinks), worker.insist("DELETE", "/connectors/sink/offsets")]
+    for name in TASKS:
+        worker.insist("PUT", f"/connectors/{name}/resume")
+    until(files.committed.has(files.count + 100))
+    files.arrive()
+    return said
+
+
+def normal(value: Any) -> Any:
+    """Return a JSON value without what differs from run to run."""
+    if isinstance(value, list):
+        return [normal(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    passing = {"session-key", "worker_id", "generation", "discoverTimestamp", "task"}
+    return {key: normal(each) for key, each in sorted(value.items()) if key not in passing and each is not None}
+
+
+def change(cluster: Cluster, number: int) -> None:
+    """Do one of six changes to a cluster."""
+    if number == 0:
+        for topic, count in {"lines": 3, **TOPICS}.items():
+            for partition in range(count):
+                cluster.move_leader(topic, partition)
+    elif number == 2:
+        for name in ("connect", "connect-sink", "connect-source-0", "connect-cluster-connect"):
+            cluster.move_coordinator(name)
+    elif number == 4:
+        cluster.crash(1)
+        cluster.start(1)
+    else:
+        node = (number + 1) // 2
+        cluster.stop(node)
+        before = len(cluster.requests.of("EndTxn"))
+        until(lambda: len(cluster.requests.of("EndTxn")) >= before + 5)
+        cluster.start(node)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("connect")
+    settings = {"num.partitions": 3, **CLEANER}
+    with kafka.KafkaBroker(folder / "kafka", version="4.4.0", heap="384m", **settings) as real:  # type: ignore[arg-type]
+        return copy_files(real.bootstrap_servers, folder, lambda _number: None)
+
+
+def test_files_are_copied_as_on_kafka_while_a_cluster_changes(tmp_path: Path, expected: dict[str, Any]) -> None:
+    assert set(expected["policies"].values()) == {"compact"}
+    ours: dict[str, Any] = {name.replace(".", "_"): value for name, value in CLEANER.items()}
+    with Cluster(nodes=3, keep_requests=100_000, num_partitions=3, **ours) as cluster:
+        assert copy_files(cluster.bootstrap_servers, tmp_path, lambda number: change(cluster, number)) == expected
