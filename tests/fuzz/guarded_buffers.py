@@ -21,6 +21,7 @@ def guarded_columns() -> Iterator[GuardedMemory]:
     """Place columns, and what kernels remember of a row, before guard pages."""
     guard = GuardedMemory()
     originals = ColumnBuffers.resize, ColumnBuffers.shrunk, PlanDecoder.scratch
+    together = buffers.allocate_together
     smallest = buffers.LEAST_VALUES, buffers.LEAST_BYTES
     buffers.LEAST_VALUES, buffers.LEAST_BYTES = 1, 1
 
@@ -40,10 +41,12 @@ def guarded_columns() -> Iterator[GuardedMemory]:
         found: Int32Array = guard.allocate(4 * slots).view(np.int32)
         return found
 
+    buffers.allocate_together = guard.allocate_apart
     ColumnBuffers.resize, ColumnBuffers.shrunk = resize, shrunk  # type: ignore[method-assign]
     PlanDecoder.scratch = scratch  # type: ignore[method-assign]
     try:
         yield guard
     finally:
+        buffers.allocate_together = together
         buffers.LEAST_VALUES, buffers.LEAST_BYTES = smallest
         ColumnBuffers.resize, ColumnBuffers.shrunk, PlanDecoder.scratch = originals  # type: ignore[method-assign]

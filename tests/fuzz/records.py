@@ -12,8 +12,8 @@ import ctypes
 import mmap
 import random
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,9 +23,11 @@ from tests.records.building import with_right_checksums
 
 from kwire.native.arrays import WIDE
 from kwire.records import Batch
+from kwire.records.columns import arrow_columns
 from kwire.records.columns.arrow_columns import ArrowColumns
 from kwire.records.columns.decoder import ColumnDecoder
 
+K = TypeVar("K")
 LONGEST_SEED = 4096  # bytes: longer ones spend the time in places that are all alike
 NO_ACCESS = 0  # PROT_NONE
 INTERESTING = (0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF)
@@ -99,6 +101,15 @@ class GuardedMemory:
             raise OSError(ctypes.get_errno(), "mprotect")
         return whole[pages * page - n_bytes : pages * page]
 
+    def allocate_apart(self, sizes: Mapping[K, int], begins: Mapping[K, bytes]) -> dict[K, pa.Buffer]:
+        """Allocate what kwire.native.buffers.allocate_together does, each part by itself."""
+        parts = {}
+        for each, size in sizes.items():
+            memory, begin = self.allocate(size), begins.get(each, b"")
+            memory[: len(begin)] = np.frombuffer(begin, np.uint8)
+            parts[each] = pa.py_buffer(memory)
+        return parts
+
     def holding(self, data: bytes) -> memoryview:
         """Return data in guarded memory."""
         memory = self.allocate(len(data))
@@ -111,7 +122,7 @@ def guard_pages() -> Iterator[GuardedMemory]:
     """Place the output of kernels, and decompressed payloads, before guard pages too."""
     guard = GuardedMemory()
     originals = ArrowColumns.allocate, ArrowColumns.shrunk, ColumnDecoder.decompress
-    together = ArrowColumns.allocate_together
+    together = arrow_columns.allocate_together
     decompress_batch = Batch.decompress
 
     def section(self: Batch, payload: memoryview) -> memoryview:
@@ -121,13 +132,6 @@ def guard_pages() -> Iterator[GuardedMemory]:
         memory = guard.allocate(n_bytes)
         buffer = pa.py_buffer(memory)
         self.buffers[place], self.addresses[place] = buffer, buffer.address
-
-    def apart(self: ArrowColumns, sizes: dict[int, int], bitmaps: dict[int, int]) -> None:
-        for place, size in sizes.items():
-            allocate(self, place, size)
-        for place, bits in bitmaps.items():
-            allocate(self, place, (bits + 7) // 8)
-            np.frombuffer(memoryview(self.buffers[place]), np.uint8)[:] = 0xFF
 
     def shrunk(self: ArrowColumns, place: int, n_bytes: int) -> Any:
         return self.buffers[place].slice(0, n_bytes)
@@ -143,13 +147,13 @@ def guard_pages() -> Iterator[GuardedMemory]:
         return written
 
     ArrowColumns.allocate, ArrowColumns.shrunk, ColumnDecoder.decompress = allocate, shrunk, decompress  # type: ignore[method-assign]
-    ArrowColumns.allocate_together = apart  # type: ignore[method-assign]
+    arrow_columns.allocate_together = guard.allocate_apart
     Batch.decompress = section  # type: ignore[method-assign]
     try:
         yield guard
     finally:
         ArrowColumns.allocate, ArrowColumns.shrunk, ColumnDecoder.decompress = originals  # type: ignore[method-assign]
-        ArrowColumns.allocate_together = together  # type: ignore[method-assign]
+        arrow_columns.allocate_together = together
         Batch.decompress = decompress_batch  # type: ignore[method-assign]
 
 

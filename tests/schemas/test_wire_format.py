@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import random
 from uuid import UUID
 
 import pyarrow as pa
 import pytest
 
 from kwire import native
-from kwire.schemas.wire_format import MAX_INDEXES, encode_path, last_header, payloads, read_prefixes, schema_ids
+from kwire.schemas.wire_format import (
+    COMMON_IDS,
+    MAX_INDEXES,
+    encode_path,
+    last_header,
+    payloads,
+    read_prefixes,
+    schema_ids,
+)
 
 GUID = UUID("8f2b3a74-1d5e-4c5f-9b7a-0123456789ab")
 
@@ -89,3 +98,42 @@ def test_an_id_in_the_header_of_a_null_is_not_one_of_the_ids() -> None:
     )
     prefixes = read_prefixes(pa.array([b"whole", None], pa.binary()), headers, "id")
     assert (prefixes.ids, prefixes.index.tolist(), prefixes.skip.tolist()[0]) == ([7], [0, -1], 0)
+
+
+def some_values(source: random.Random, ids: int) -> list[bytes | None]:
+    """Return values with prefixes of both forms, whole and cut, of up to this many ids; some are null."""
+    prefixes = [
+        b"\0" + source.randbytes(4) if source.random() < 0.7 else b"\1" + source.randbytes(16) for _ in range(ids)
+    ]
+    whole = [source.choice(prefixes) + source.randbytes(source.randrange(3)) for _ in range(source.randrange(60 * ids))]
+    cut = source.choice((0.0, 0.1))
+    return [
+        each if source.random() >= cut else source.choice((None, b"", b"\2" + each, each[: source.randrange(18)]))
+        for each in whole
+    ]
+
+
+@pytest.mark.parametrize("ids", [1, 2, COMMON_IDS, COMMON_IDS + 1])
+def test_compiled_code_finds_the_ids_that_arrow_finds(ids: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = random.Random(ids)
+    uniform = set()
+    for _ in range(30):
+        values = some_values(source, ids)
+        array = pa.array([b"before", *values], source.choice((pa.binary(), pa.large_binary()))).slice(1)
+        headers = pa.array(
+            [[("id", source.choice(values))] if source.random() < 0.2 else [] for _ in values],
+            pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+        )
+        for given in (None, headers):
+            monkeypatch.undo()
+            found = read_prefixes(array, given, "id")
+            monkeypatch.setattr(native, "LEVEL", None)
+            plain = read_prefixes(array, given, "id")
+            assert found.ids == plain.ids
+            assert found.index.tolist() == plain.index.tolist()
+            assert found.skip.tolist() == plain.skip.tolist()
+            assert found.is_uniform == plain.is_uniform
+            assert not found.is_uniform or (len(found.ids) == 1 and not found.index.any())
+            uniform.add(found.is_uniform)
+    assert False in uniform
+    assert True in uniform or ids > 1

@@ -48,6 +48,7 @@ C_FILES = (
     "checksums.c",
     "record_columns.c",
     "key_hashes.c",
+    "value_prefixes.c",
     "section_scan.c",
     "message_columns.c",
     "encoding.c",

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kwire.errors import OptionError
+from kwire.native.buffers import allocate_together, bitmap_bytes
 from kwire.schemas.column_plan import Column, ColumnPlan
 from kwire.wire.value_rows import COLUMN, COLUMN_WORDS, KINDS, MAX_OFFSET
 
@@ -21,6 +22,7 @@ __all__ = ["Buffers", "ColumnBuffers", "assemble"]
 WORD = {name: index for index, name in enumerate(COLUMN)}
 LEAST_VALUES, LEAST_BYTES = 64, 256
 UNLIMITED = 2**62
+FIRST_OFFSET = bytes(4)
 
 Buffers = list[pa.Buffer | None]
 
@@ -38,43 +40,40 @@ class ColumnBuffers:
         self.groups = groups(plan.columns)
         strings = sum(each.kind == "BINARY" for each in plan.columns)
         share = min(MAX_OFFSET, 2 * data_bytes // max(strings, 1) + LEAST_BYTES)
+        sizes = dict[tuple[int, str], int]()  # of what never grows
         for column in plan.columns:
             words = self.words[column.number]
             words[WORD["KIND"]], words[WORD["WIDTH"]] = KINDS.index(column.kind), column.width
             words[WORD["CHILDREN"]] = plan.children[column.number]
             words[WORD["CHILD_COUNT"]] = len(column.children)
-            self.set_capacity(column, max(rows, LEAST_VALUES))
+            if self.groups[column.number]:
+                self.set_capacity(column, max(rows, LEAST_VALUES))
+                if column.kind in ("BINARY", "LIST"):
+                    np.frombuffer(self.buffers[column.number]["OFFSETS"], np.int32, 1)[0] = 0
+            else:
+                words[WORD["CAPACITY"]] = rows if needs_room(column) else UNLIMITED
+                sizes |= {(column.number, part): size for part, size in sizes_of(column, rows).items()}
             if column.kind == "BINARY":
                 self.resize(column, "DATA", share)
                 words[WORD["DATA_CAPACITY"]] = share
-            if column.kind in ("BINARY", "LIST"):
-                np.frombuffer(self.buffers[column.number]["OFFSETS"], np.int32, 1)[0] = 0
-
-    def allocate(self, n_bytes: int) -> pa.Buffer:
-        """Allocate memory from Arrow, which reuses it."""
-        return pa.allocate_buffer(n_bytes, resizable=True)
+        begins = {place: FIRST_OFFSET for place in sizes if place[1] == "OFFSETS"}
+        for (number, part), buffer in allocate_together(sizes, begins).items():
+            self.buffers[number][part], self.words[number, WORD[part]] = buffer, buffer.address
 
     def resize(self, column: Column, part: str, n_bytes: int) -> None:
-        """Allocate a buffer of a column, or change its size."""
+        """Allocate a buffer of a column from Arrow, which reuses memory, or change its size."""
         buffers = self.buffers[column.number]
         if part in buffers:
             buffers[part].resize(n_bytes)
         else:
-            buffers[part] = self.allocate(n_bytes)
+            buffers[part] = pa.allocate_buffer(n_bytes, resizable=True)
         self.words[column.number, WORD[part]] = buffers[part].address
 
     def set_capacity(self, column: Column, values: int) -> None:
         """Make room for this number of values."""
-        if column.kind == "BITS":
-            self.resize(column, "DATA", (values + 7) // 8)
-        elif column.kind == "WIDE":
-            self.resize(column, "DATA", values * column.width)
-        elif column.kind in ("BINARY", "LIST"):
-            self.resize(column, "OFFSETS", 4 * (values + 1))
-        if column.nullable and column.kind != "NOTHING":
-            self.resize(column, "VALIDITY", (values + 7) // 8)
-        has_buffers = column.nullable or column.kind != "STRUCT"
-        self.words[column.number, WORD["CAPACITY"]] = values if has_buffers and column.kind != "NOTHING" else UNLIMITED
+        for part, size in sizes_of(column, values).items():
+            self.resize(column, part, size)
+        self.words[column.number, WORD["CAPACITY"]] = values if needs_room(column) else UNLIMITED
 
     def grow(self, number: int, needed: int, is_data: bool, share_done: float) -> None:
         """Make room in a column. share_done: of the input, which the size at the end is estimated from."""
@@ -95,17 +94,13 @@ class ColumnBuffers:
         """Return the number of values, and the buffers without their unused ends."""
         words, buffers = self.words[column.number], self.buffers[column.number]
         length = int(words[WORD["LENGTH"]])
-        sizes = {
-            "VALIDITY": (length + 7) // 8,
-            "OFFSETS": 4 * (length + 1),
-            "DATA": {"BITS": (length + 7) // 8, "WIDE": length * column.width}.get(
-                column.kind, int(words[WORD["DATA_BYTES"]])
-            ),
-        }
+        sizes = sizes_of(column, length)
+        if column.kind == "BINARY":
+            sizes["DATA"] = int(words[WORD["DATA_BYTES"]])
         trimmed: Buffers = []
         for part in parts(column):
             buffer = buffers.get(part)
-            if buffer is not None:
+            if buffer is not None and buffer.size != sizes[part]:
                 buffer = self.shrunk(buffer, sizes[part])
             trimmed.append(buffer)
         return length, trimmed
@@ -123,6 +118,25 @@ def groups(columns: Sequence[Column]) -> list[int]:
         for child in column.children:
             list_numbers[child.number] = column.number + 1 if column.kind == "LIST" else list_numbers[column.number]
     return list_numbers
+
+
+def needs_room(column: Column) -> bool:
+    """Return whether each value takes memory of the column itself."""
+    return column.kind != "NOTHING" and (column.nullable or column.kind != "STRUCT")
+
+
+def sizes_of(column: Column, values: int) -> dict[str, int]:
+    """Return the sizes of buffers with a place for each value, in bytes by part."""
+    sizes = {}
+    if column.nullable and column.kind != "NOTHING":
+        sizes["VALIDITY"] = bitmap_bytes(values)
+    if column.kind == "BITS":
+        sizes["DATA"] = bitmap_bytes(values)
+    elif column.kind == "WIDE":
+        sizes["DATA"] = values * column.width
+    elif column.kind in ("BINARY", "LIST"):
+        sizes["OFFSETS"] = 4 * (values + 1)
+    return sizes
 
 
 def parts(column: Column) -> Iterator[str]:

@@ -178,7 +178,7 @@ class _AvroDecoder:
         self.type: pa.DataType = decoder.type
         self._decoder = decoder
 
-    def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
+    def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array | None = None) -> Decoded:
         """Decode an array of binary; see SchemaDecoder."""
         decoded = self._decoder.decode(values, skip=skip, writer=writer)
         return Decoded(decoded.array, row_errors(decoded.errors.by_row))

@@ -25,11 +25,13 @@ SHOWN_BYTES = 4
 class GroupedValues:
     """Values by their writers' schemas. index: of each value's schema among `schemas`; -1 for nulls and errors.
 
-    skip: bytes before each payload. labels: of each value's id among `ids`, -1 without one.
+    is_uniform: whether all values have a schema, the same one. skip: bytes before each payload. labels: of each value's
+    id among `ids`, -1 without one.
     """
 
     schemas: list[ValueSchema]
     index: Int32Array
+    is_uniform: bool
     skip: Int64Array
     ids: list[SchemaId]
     labels: Int32Array
@@ -53,14 +55,6 @@ class ValueGrouper:
     def group(self, values: pa.Array, headers: pa.Array | None) -> GroupedValues:
         """Group an array of values. Raises OptionError if it is not binary, RegistryError."""
         prefixes = read_prefixes(values, headers, self._header)
-        grouped = GroupedValues(
-            schemas=[],
-            index=np.full(len(values), -1, np.int32),
-            skip=prefixes.skip,
-            ids=prefixes.ids,
-            labels=prefixes.index,
-            errors=_without_id(values, prefixes),
-        )
         parsed, faults = list[ParsedSchema | None](), dict[int, str]()
         for number, schema_id in enumerate(prefixes.ids):
             try:
@@ -68,6 +62,20 @@ class ValueGrouper:
             except (UnknownSchema, InvalidSchema) as error:
                 parsed.append(None)
                 faults[number] = str(error)
+        only = parsed[0] if prefixes.is_uniform else None
+        is_uniform = only is not None and only.type != "PROTOBUF"
+        grouped = GroupedValues(
+            schemas=[],
+            index=prefixes.index if is_uniform else np.full(len(values), -1, np.int32),
+            is_uniform=is_uniform,
+            skip=prefixes.skip,
+            ids=prefixes.ids,
+            labels=prefixes.index,
+            errors=[] if prefixes.is_uniform else _without_id(values, prefixes),
+        )
+        if only is not None and is_uniform:
+            grouped.schemas.append(only.value())
+            return grouped
         is_faulty = np.array([number in faults for number in range(len(prefixes.ids))] + [False])
         for row in np.flatnonzero(is_faulty[prefixes.index]).tolist():  # one pass: there may be an id for each value
             grouped.errors.append(RowError(row, 0, faults[int(prefixes.index[row])]))

@@ -47,15 +47,17 @@ class PlanDecoder:
         self.type: pa.DataType = plan.columns[0].type
 
     def decode(
-        self, values: pa.Array, skip: Int64Array, roots: Int64Array
+        self, values: pa.Array, skip: Int64Array, roots: Int64Array | int
     ) -> tuple[pa.Array, list[tuple[int, DecodeError]]]:
         """Decode an array of binary; returns it, and the errors of the rows that are null because of one.
 
-        skip: bytes before each value. roots: for each value the row of the plan, below 0 for a null. Raises OptionError
-        if a column has more than 2 GiB.
+        skip: bytes before each value. roots: the row of the plan for each value, below 0 for a null, or one for all.
+        Raises OptionError if a column has more than 2 GiB.
         """
         data, starts, ends = binary_bounds(values)
         starts = starts + np.minimum(skip, ends - starts)
+        if isinstance(roots, int):
+            roots = np.full(len(values), roots, np.int64)
         if values.null_count:
             roots = np.where(values.is_null().to_numpy(zero_copy_only=False), -1, roots)
         if native.LEVEL is None:
@@ -82,7 +84,7 @@ class PlanDecoder:
         self, data: pa.Buffer, starts: Int64Array, ends: Int64Array, roots: Int64Array
     ) -> tuple[pa.Array, Int64Array]:
         """Decode data[starts[i]:ends[i]] for each i; returns the array, and the rows that the kernel left as nulls."""
-        buffers = ColumnBuffers(self._plan, len(starts), int((ends - starts).sum()))
+        buffers = ColumnBuffers(self._plan, len(starts), int(ends[-1] - starts[0]) if len(starts) else 0)
         starts, ends = np.ascontiguousarray(starts), np.ascontiguousarray(ends)
         roots = roots.copy()  # the kernel marks the rows that it leaves
         scratch = self.scratch(LEAST_SCRATCH)

@@ -68,10 +68,10 @@ class SchemaDecoder(Protocol):
     @property
     def type(self) -> pa.DataType: ...
 
-    def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
+    def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array | None = None) -> Decoded:
         """Decode an array of binary or large_binary. Bytes lead to errors, not to exceptions.
 
-        skip: bytes before each value. writer: index of its schema; -1 gives a null.
+        skip: bytes before each value. writer: index of its schema, by default the first for all; -1 gives a null.
         """
         ...
 

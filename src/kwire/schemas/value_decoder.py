@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kwire.errors import InvalidSchema, Malformed, OptionError
@@ -117,7 +116,8 @@ class _ReaderDecoder:
             else:
                 rows = np.flatnonzero(grouped.index == number).tolist()
                 grouped.errors += grouped.with_ids(RowError(row, 0, self._faults[schema]) for row in rows)
-        decoded = self._decoder.decode(values, grouped.skip, numbers[grouped.index])
+        writers = None if grouped.is_uniform and numbers[0] == 0 else numbers[grouped.index]
+        decoded = self._decoder.decode(values, grouped.skip, writers)
         return Decoded(decoded.array, sorted([*grouped.errors, *grouped.with_ids(decoded.errors)]))
 
     def _add(self, schemas: Iterable[ValueSchema]) -> None:
@@ -152,17 +152,20 @@ class _UnionDecoder:
         parts, places = [pa.nulls(1, kind)], np.zeros(len(values), np.int64)
         size = 1
         for number, decoder in enumerate(decoders):
-            rows = np.flatnonzero(grouped.index == number)
             fault = decoder if isinstance(decoder, str) else self._fault(decoder.type, kind)
+            if grouped.is_uniform and fault is None and not isinstance(decoder, str):
+                decoded = decoder.decode(values, grouped.skip)
+                return Decoded(conform(decoded.array, kind), grouped.with_ids(decoded.errors))
+            rows = np.flatnonzero(grouped.index == number)
             if fault is not None or isinstance(decoder, str):
                 grouped.errors += grouped.with_ids(RowError(row, 0, str(fault)) for row in rows.tolist())
                 continue
-            decoded = decoder.decode(values.take(pa.array(rows)), grouped.skip[rows], np.zeros(len(rows), np.int32))
+            decoded = decoder.decode(values.take(pa.array(rows)), grouped.skip[rows])
             parts.append(conform(decoded.array, kind))
             places[rows] = np.arange(size, size + len(rows))
             size += len(rows)
             grouped.errors += grouped.with_ids(e._replace(row=int(rows[e.row])) for e in decoded.errors)
-        array = parts[1] if _is_whole(parts, places) else pa.concat_arrays(parts).take(pa.array(places))
+        array = pa.concat_arrays(parts).take(pa.array(places))
         return Decoded(array, sorted(grouped.errors))
 
     def _decoder(self, schema: ValueSchema) -> SchemaDecoder | str:
@@ -181,8 +184,3 @@ class _UnionDecoder:
             return None if merge_types([kind, given]) == kind else f"{given} cannot be converted to {kind}"
         except InvalidSchema as error:
             return str(error)
-
-
-def _is_whole(parts: list[pa.Array], places: npt.NDArray[np.int64]) -> bool:
-    """Whether all values are of one schema, in order."""
-    return len(parts) == 2 and len(parts[1]) == len(places)

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kwire import native
 from kwire.plan.nested_columns import message_bounds
 from kwire.plan.slices import Bytes, Int64Array, cut
 from kwire.wire.varint import write_varint
@@ -44,6 +45,8 @@ PREFIX_BYTES = {ID: 5, GUID: 17}
 HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 DASHES = (8, 13, 18, 23)
 GUID_CHARACTERS = 36
+COMMON_IDS = 64
+"""More in one array are found without the kernel, which compares each value with all of them."""
 MAX_VARINT_BYTES = 5
 MAX_INDEXES = 100  # messages inside messages; Protobuf's own readers nest no deeper
 
@@ -79,12 +82,14 @@ class Prefixes:
     """The schema ids of an array of values.
 
     ids: the distinct ids and GUIDs. index: of each value's id among them, -1 if it has none. skip: bytes before the
-    payload. The rest is where Protobuf's message indexes are: after the prefix, in the value or in its header.
+    payload. is_uniform: whether all values have an id, the same one. The rest is where Protobuf's message indexes are:
+    after the prefix, in the value or in its header.
     """
 
     ids: list[int | str]
     index: npt.NDArray[np.int32]
     skip: Int64Array
+    is_uniform: bool
     source: Bytes
     bounds: Int64Array
     header_source: Bytes | None = None
@@ -115,27 +120,46 @@ class Prefixes:
 
 def read_prefixes(data: pa.Array, headers: pa.Array | None = None, header: str = "") -> Prefixes:
     """Return the schema ids of values. headers, header: as in schema_ids."""
-    source, bounds = message_bounds(data)
-    ids, index = _numbered_ids(data)
-    sizes = np.array([PREFIX_BYTES[ID if isinstance(each, int) else GUID] for each in ids] + [0])
-    made = Prefixes(ids, index, sizes[index], source, bounds)
+    made = _own_prefixes(data)
+    ids, index, bounds = made.ids, made.index, made.bounds
     if headers is not None and (given := _given_headers(headers, header)) is not None:
-        made.header_source, made.header_bounds = message_bounds(given)
-        header_ids, header_index = _numbered_ids(given)
+        of_headers = _own_prefixes(given)
+        made.header_source, made.header_bounds = of_headers.source, of_headers.bounds
+        header_ids, header_index = of_headers.ids, of_headers.index
         is_given = (header_index >= 0) & (bounds[:, 0] >= 0)
         made.skip[is_given] = 0
         both = np.where(is_given, header_index + len(ids), index)
         is_used = np.bincount(both + 1, minlength=len(ids) + len(header_ids) + 1)[1:] > 0
         used = [each if is_used[at] else None for at, each in enumerate([*ids, *header_ids])]
         made.ids, numbers = _in_order(used)
-        made.index = numbers[both]
+        made.index, made.is_uniform = numbers[both], False
     return made
 
 
 def _given_headers(headers: pa.Array, name: str) -> pa.BinaryArray | None:
     """Return last_header; None if no row has the header, as in most topics."""
-    names = pc.list_flatten(headers).field(0)
-    return last_header(headers, name) if pc.any(pc.equal(names, name)).as_py() else None
+    structs = pc.list_flatten(headers)
+    if not len(structs):
+        return None
+    return last_header(headers, name) if pc.any(pc.equal(structs.field(0), name)).as_py() else None
+
+
+def _own_prefixes(values: pa.Array) -> Prefixes:
+    """Return the ids that values themselves begin with."""
+    source, bounds = message_bounds(values)
+    if native.LEVEL is not None:
+        index, skip = np.empty(len(values), np.int32), np.empty(len(values), np.int64)
+        starts = np.empty(COMMON_IDS, np.int64)
+        count, with_id = native.number_prefixes(source, bounds, index, skip, starts)
+        if count >= 0:
+            prefixes = [source[at : at + PREFIX_BYTES[source[at]]].tobytes() for at in starts[:count].tolist()]
+            ids, numbers = _in_order([_id_in(each) for each in prefixes])
+            if count > 1:
+                index = numbers[index]
+            return Prefixes(ids, index, skip, count == 1 and with_id == len(values), source, bounds)
+    ids, index = _numbered_ids(values)
+    sizes = np.array([PREFIX_BYTES[ID if isinstance(each, int) else GUID] for each in ids] + [0])
+    return Prefixes(ids, index, sizes[index], len(ids) == 1 and bool((index == 0).all()), source, bounds)
 
 
 def _numbered_ids(values: pa.Array) -> tuple[list[int | str], npt.NDArray[np.int32]]:

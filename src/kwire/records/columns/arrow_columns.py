@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kwire.native.arrays import WIDE
+from kwire.native.buffers import allocate_together, bitmap_bytes
 from kwire.records.columns import layout as o
 from kwire.records.format.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.format.record import decode_header_key
@@ -30,7 +31,6 @@ COLUMN_TYPES = {
 SMALLEST_HEADER_BYTES = 2
 KEY_PLACES = (o.KEY_ENDS, o.KEYS, o.KEY_BITMAP)
 VALUE_PLACES = (o.VALUE_ENDS, o.VALUES, o.VALUE_BITMAP)
-ALIGNMENT = 64  # of Arrow's buffers
 
 
 class ConstantColumns:
@@ -77,7 +77,7 @@ class ArrowColumns:
         self.buffers: dict[int, pa.Buffer] = {}
         data_bytes = section_bytes + WIDE
         sizes: dict[int, int] = {}  # of buffers that are full if all records are kept
-        bitmaps: dict[int, int] = {}
+        set_bits: dict[int, bytes] = {}
         for column in columns:
             if column in ("offset", "timestamp"):
                 sizes[o.OFFSETS if column == "offset" else o.TIMESTAMPS] = 8 * rows
@@ -85,41 +85,26 @@ class ArrowColumns:
                 sizes[o.TIMESTAMP_TYPES] = 4 * rows
             elif column in ("key", "value"):
                 ends, data, bitmap = KEY_PLACES if column == "key" else VALUE_PLACES
-                sizes[ends], bitmaps[bitmap] = 4 * (rows + 1), rows
+                sizes[ends], sizes[bitmap] = 4 * (rows + 1), bitmap_bytes(rows)
+                set_bits[bitmap] = b"\xff" * sizes[bitmap]
                 self.allocate(data, data_bytes)
             elif column == "headers":
                 headers = max(0, section_bytes - SMALLEST_RECORD_BYTES * rows) // SMALLEST_HEADER_BYTES
-                sizes[o.HEADER_ENDS], bitmaps[o.HEADER_BITMAP] = 4 * (rows + 1), rows
+                sizes[o.HEADER_ENDS], sizes[o.HEADER_BITMAP] = 4 * (rows + 1), bitmap_bytes(rows)
+                set_bits[o.HEADER_BITMAP] = b"\xff" * sizes[o.HEADER_BITMAP]
                 for place in (o.HEADER_KEY_ENDS, o.HEADER_VALUE_ENDS):
                     self.allocate(place, 4 * (headers + 1))
                 for place in (o.HEADER_KEYS, o.HEADER_VALUES):
                     self.allocate(place, data_bytes)
                 self.allocate(o.HEADER_VALUE_BITMAP, bitmap_bytes(headers))
                 memoryview(self.buffers[o.HEADER_VALUE_BITMAP]).cast("B")[:] = b"\xff" * bitmap_bytes(headers)
-        self.allocate_together(sizes, bitmaps)
+        for place, part in allocate_together(sizes, set_bits).items():
+            self.buffers[place], self.addresses[place] = part, part.address
 
     def allocate(self, place: int, n_bytes: int) -> None:
         """Allocate memory from Arrow, which reuses it between batches."""
         buffer = pa.allocate_buffer(n_bytes, resizable=True)
         self.buffers[place], self.addresses[place] = buffer, buffer.address
-
-    def allocate_together(self, sizes: dict[int, int], bitmaps: dict[int, int]) -> None:
-        """Allocate buffers as parts of one: each allocation waits twice for the interpreter's lock.
-
-        sizes: in bytes. bitmaps: numbers of their bits, which are set.
-        """
-        sizes = sizes | {place: bitmap_bytes(bits) for place, bits in bitmaps.items()}
-        if not sizes:
-            return
-        whole = pa.allocate_buffer(sum(map(aligned, sizes.values())))
-        view = memoryview(whole).cast("B")
-        at = 0
-        for place, size in sizes.items():
-            part = self.buffers[place] = whole.slice(at, size)
-            self.addresses[place] = part.address
-            if place in bitmaps:
-                view[at : at + size] = b"\xff" * size
-            at += aligned(size)
 
     def finish(self, schema: pa.Schema, constants: ConstantColumns) -> pa.RecordBatch:
         """Create the record batch from what kernels have written; the object cannot be used again."""
@@ -194,16 +179,6 @@ class ArrowColumns:
         pairs = pa.StructArray.from_arrays([with_valid_text(keys), values], fields=HEADER_FIELDS)
         buffers = [self.bitmap(o.HEADER_BITMAP, rows, nulls), self.ends(o.HEADER_ENDS, rows)]
         return pa.Array.from_buffers(COLUMN_TYPES["headers"], rows, buffers, nulls, children=[pairs])
-
-
-def aligned(size: int) -> int:
-    """Return a size rounded up, so that the next buffer begins where Arrow's do."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
-
-
-def bitmap_bytes(bits: int) -> int:
-    """Return the size of a bitmap."""
-    return (bits + 7) // 8
 
 
 def with_valid_text(strings: pa.Array) -> pa.Array:

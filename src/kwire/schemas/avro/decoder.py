@@ -90,15 +90,15 @@ class Decoder:
         schema, by default the first one; -1 makes it null.
         """
         before = np.asarray(skip, np.int64)
-        if before.shape not in ((), (len(values),)) or (before < 0).any():
+        if before.shape not in ((), (len(values),)) or (before.size and before.min() < 0):
             raise OptionError("skip: expected a number of bytes, or one for each value")
         array, errors = self._decoder.decode(values, before, self._row_roots(len(values), writer))
         return Decoded(array, Errors(errors))
 
-    def _row_roots(self, count: int, writer: npt.ArrayLike | None) -> Int64Array:
-        """Return the first row of the plan for each value, -1 for nulls."""
+    def _row_roots(self, count: int, writer: npt.ArrayLike | None) -> Int64Array | int:
+        """Return the first row of the plan for each value, -1 for nulls; one number for all."""
         if writer is None:
-            return np.full(count, self._roots[0], np.int64)
+            return int(self._roots[0])
         index, writers = np.asarray(writer, np.int64), len(self._roots) - 1
         if index.shape != (count,) or ((index < -1) | (index >= writers)).any():
             raise OptionError(f"writer: expected an index below {writers} for each value")

@@ -35,9 +35,9 @@ class Decoder:
         """The type of the result."""
         return self._node.type
 
-    def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
+    def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array | None = None) -> Decoded:
         """Decode an array of binary; see SchemaDecoder. Raises OptionError if a column has more than 2 GiB."""
-        array, errors = self._decoder.decode(values, skip, np.where(writer >= 0, ROOT, -1))
+        array, errors = self._decoder.decode(values, skip, ROOT if writer is None else np.where(writer >= 0, ROOT, -1))
         return Decoded(array, row_errors(errors))
 
 
