@@ -42,6 +42,7 @@ from kwire.lake.delta.unfinished import delete_unfinished, find_unfinished, is_u
 from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_fields, type_name
 from kwire.lake.live_files import LiveFile
 from kwire.lake.offset_ranges import Ranges, Spans, render_spans, union
+from kwire.lake.setting_names import warn_of_misspelt
 from kwire.lake.state import Change, TableState
 from kwire.lake.table import (
     RECORD,
@@ -95,6 +96,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         self.name, self.storage = self.uri, dict(storage or {})
         if "://" not in self.uri or self.uri.startswith("file://"):
             _check_local(self.storage)
+        warn_of_misspelt(self.storage, "delta-rs", self.name)
 
     @property
     def id(self) -> str | None:

@@ -29,6 +29,7 @@ from kwire.lake.iceberg.layout import layout_of, partition_terms, set_partitioni
 from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, plan_of
 from kwire.lake.live_files import LiveFile
 from kwire.lake.offset_ranges import Spans, render_spans
+from kwire.lake.setting_names import warn_of_misspelt
 from kwire.lake.state import Change, TableState
 from kwire.lake.table import CommitConflict, Layout, LoadedTable, Orphan, check_kept, check_key, check_merge_key
 
@@ -65,6 +66,7 @@ class IcebergTable(LoadedTable["Table"]):
             raise TableError("expected NAMESPACE.TABLE, such as sales.orders", name)
         self.name = name
         self._settings, self._catalog_name = dict(catalog), catalog_name
+        warn_of_misspelt(catalog, "PyIceberg", name)
         self._opened: Catalog | None = None
 
     @property
