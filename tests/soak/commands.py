@@ -45,6 +45,7 @@ ENVELOPE = {
         {"name": "before", "type": ["null", ROW_SCHEMA], "default": None},
         {"name": "after", "type": ["null", "Row"], "default": None},
         {"name": "op", "type": "string"},
+        {"name": "source", "type": {"type": "record", "name": "Source", "fields": [{"name": "lsn", "type": "long"}]}},
     ],
 }
 Rows = dict[Place, tuple[str, str | None]]
@@ -55,6 +56,7 @@ class Way:
     """A command that is killed. options: of `kwire lake append`. shape: of values, see Topic.
 
     command: that is killed, if it is not the append. by_key: whether the table has the latest value of each key.
+    by_lsn: whether that is the one with the highest position in the database. fills: whether the append fills holes.
     """
 
     name: str
@@ -62,16 +64,29 @@ class Way:
     shape: str = "bytes"
     command: tuple[str, ...] = ()
     by_key: bool = False
+    by_lsn: bool = False
+    fills: bool = False
 
 
+DEBEZIUM = ("--changes", "debezium")
 WAYS = (
     Way(name="append"),
     Way(name="partitioned", options=("--partition-by", "partition")),
     Way(name="merge", options=("--merge-key", "key"), by_key=True),
-    Way(name="changes", options=("--changes", "debezium", "--merge-key", "key"), shape="changes", by_key=True),
+    Way(name="changes", options=(*DEBEZIUM, "--merge-key", "key"), shape="changes", by_key=True),
+    Way(
+        name="ordered changes",
+        options=(*DEBEZIUM, "--merge-key", "key", "--order-by", "source.lsn"),
+        shape="changes",
+        by_key=True,
+        by_lsn=True,
+    ),
+    Way(name="history of changes", options=DEBEZIUM, shape="changes"),
     Way(name="letters", shape="letters"),
     Way(name="records", options=("--table-by", "record"), shape="records"),
-    Way(name="fill"),
+    Way(name="fill", fills=True),
+    Way(name="fill letters", shape="letters", fills=True),
+    Way(name="fill history of changes", options=DEBEZIUM, shape="changes", fills=True),
     Way(name="offsets"),
     Way(name="compact", command=("compact", "--apply")),
     Way(name="expire", command=("expire", "--older-than", "0", "--apply")),
@@ -128,14 +143,15 @@ def soak_commands(
 class Topic:
     """A compacted topic in a log directory, and its records. shape: of its values.
 
-    bytes: text; records: Avro of three types in turn; changes: events of Debezium; letters: Avro, some of it damaged,
-    and from some time on with one more column.
+    bytes: text; records: Avro of three types in turn; changes: events of Debezium, in another order than in the
+    database; letters: Avro, some of it damaged, and from some time on with one more column.
     """
 
     def __init__(self, folder: Path, shape: str, random: random.Random) -> None:
         self.folder, self.shape, self.random = folder, shape, random
         self.rows: Rows = {}
         self.dead: set[Place] = set()
+        self.lsns: dict[Place, int] = {}
         self.ends, self.starts = [0] * PARTITIONS, [0] * PARTITIONS
         self.schemas = {1: ROW_SCHEMA}
         folder.mkdir()
@@ -190,8 +206,9 @@ class Topic:
             return self.avro(number, {"key": key, "value": value})
         if self.shape == "changes":
             row = {"key": key, "value": value}
-            event = {"before": row, "after": None, "op": "d"}
-            return self.avro(1, event if value is None else {"before": None, "after": row, "op": "u"})
+            self.lsns[place] = self.random.getrandbits(60)
+            op = {"after": None, "op": "d"} if value is None else {"after": row, "op": "u"}
+            return self.avro(1, {"before": row if value is None else None, **op, "source": {"lsn": self.lsns[place]}})
         if self.random.random() < 0.1:
             self.dead.add(place)
             return b"\0\0\0\0\1\xff"
@@ -294,9 +311,10 @@ class Soak:
                 return ["lake", "compact", self.files.name, *way.command[1:]]
             self.finish(["lake", "compact", self.files.name, "--apply"])
             return ["lake", *way.command[:1], self.files.name, *way.command[1:]]
-        if way.name == "fill":
+        if way.fills:
             middle = [f"{TOPIC}-{number}={max(end - 10, 1)}..{end}" for number, end in enumerate(ends)]
-            self.finish(self.append(*(word for each in middle for word in ("--offsets", each))), may_have=True)
+            ended = self.of_others().run(*self.append(*(word for each in middle for word in ("--offsets", each))))
+            self.ended_well(ended.code, ended.errors, may_have=True)
             return self.append("--fill")
         if way.name == "offsets":
             starts = self.topic.starts
@@ -333,21 +351,26 @@ class Soak:
 
     def race(self) -> None:
         """Do what a stopped command does not know of. A lock of SQLite that it holds is an error."""
-        if self.others_commands is None:
-            self.others_commands = Commands(self.files, self.commands.scratch / "others")
-            self.stack.callback(self.others_commands.close)
+        commands = self.of_others()
         act = self.topic.random.choice(["append", "compact", "optimize"])
         self.others[f"meanwhile {act}"] += 1
         if act == "append":
-            self.others_commands.run(*self.append())
+            commands.run(*self.append())
         elif act == "compact":
-            self.others_commands.run("lake", "compact", self.files.name, "--apply")
+            commands.run("lake", "compact", self.files.name, "--apply")
         elif self.files.format == "delta" and self.files in self.tables():
             from deltalake import DeltaTable
 
             table = DeltaTable(self.files.name, storage_options=self.files.storage)
             table.optimize.compact()
             table.create_checkpoint()
+
+    def of_others(self) -> Commands:
+        """Return other commands, which are not killed, nor run by a job."""
+        if self.others_commands is None:
+            self.others_commands = Commands(self.files, self.commands.scratch / "others")
+            self.stack.callback(self.others_commands.close)
+        return self.others_commands
 
     def finish(self, words: list[str], *, may_have: bool = False) -> None:
         """Run a command to its end."""
@@ -370,7 +393,7 @@ class Soak:
     def disturb(self) -> None:
         """Perhaps let another program do something."""
         acts: list[Callable[[], None] | None] = [None, self.maintain, self.second_writer]
-        if self.way.name not in ("offsets", "fill"):  # which name offsets, or fill what retention has left
+        if self.way.name != "offsets" and not self.way.fills:  # which name offsets, or fill what retention has left
             acts.append(self.topic.retain)
         if self.way.name != "offsets" and not self.way.command:
             acts.append(self.topic.grow)
@@ -419,7 +442,8 @@ class Soak:
         rows = {place: row for place, row in self.topic.rows.items() if place not in self.topic.dead}
         if not self.way.by_key:
             return self.topic.kept(rows), rows
-        last = {key: place for place, (key, _) in sorted(rows.items())}
+        order = self.topic.lsns.__getitem__ if self.way.by_lsn else None
+        last = {rows[place][0]: place for place in sorted(rows, key=order)}
         latest = {place: rows[place] for place in last.values() if rows[place][1] is not None}
         return self.topic.kept(latest), latest
 
@@ -478,7 +502,11 @@ def rows_of(table: Any, shape: str) -> list[tuple[Place, tuple[str, str | None]]
         pairs = [(each["key"], each["value"]) for each in table.column("value").to_pylist()]
     else:
         pairs = list(zip(*(map(text_of, table.column(name).to_pylist()) for name in ("key", "value")), strict=True))
-    return list(zip(zip(*places, strict=True), pairs, strict=True))
+    found = list(zip(zip(*places, strict=True), pairs, strict=True))
+    if "__source_lsn" not in table.column_names:
+        return found
+    ops = table.column("__op").to_pylist()  # a deletion stays a row, since an older change may still come
+    return [row for row, op in zip(found, ops, strict=True) if op != "d"]
 
 
 def text_of(value: bytes | str | None) -> Any:

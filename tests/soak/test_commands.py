@@ -23,8 +23,10 @@ def test_a_killed_command_loses_and_doubles_nothing(format: str, way: Way, tmp_p
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_command_that_is_killed_at_a_request_of_a_store(format: str, tmp_path: Path) -> None:
-    report = soak_commands(tmp_path, format=format, way=WAYS[0], kills=4, seed=1, in_object_store=True)
+@pytest.mark.parametrize("name", ["append", "changes", "fill"])
+def test_a_command_that_is_killed_at_a_request_of_a_store(format: str, name: str, tmp_path: Path) -> None:
+    (way,) = [each for each in WAYS if each.name == name]
+    report = soak_commands(tmp_path, format=format, way=way, kills=4, seed=1, in_object_store=True)
     assert report.kills >= 4
 
 
