@@ -261,6 +261,34 @@ def test_retention_during_a_pass_ends_it(tmp_path: Path) -> None:
     assert contents(tmp_path) == newest(before, log.segments.active.base_offset)
 
 
+@pytest.mark.requirement("X-37")
+def test_replaced_segments_may_be_removed_during_a_pass(tmp_path: Path) -> None:
+    log = filled(tmp_path)
+    cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path)))
+    cleaner.clean(log, NOW)
+    for i in range(400):
+        log.append(write_batch([record(b"%d" % i + b"." * 50, NOW + i, b"key-%d" % i)]), now_ms=NOW)
+    before, end = contents(tmp_path), log.segments.active.base_offset
+    for _ in cleaner.steps(log, NOW):
+        log.local.delete_due_files(NOW)
+    assert contents(tmp_path) == newest(before, end)
+
+
+@pytest.mark.requirement("X-37", "F-62")
+def test_segments_may_be_removed_while_the_map_is_built(tmp_path: Path) -> None:
+    config = CONFIG.replace(cleanup_policy=frozenset({"compact", "delete"}), retention_ms=10, segment_bytes=2500)
+    log = filled(tmp_path, config=config)
+    cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path)))
+    steps = cleaner.steps(log, NOW)
+    next(steps)
+    assert log.delete_old_segments(NOW + 45)
+    log.local.delete_due_files(NOW + 45)
+    before = contents(tmp_path)
+    assert list(steps) == []
+    assert contents(tmp_path) == before
+    assert not cleaner.uncleanable
+
+
 @pytest.mark.requirement("D-07")
 def test_a_damaged_batch_leaves_the_log_unchanged(tmp_path: Path) -> None:
     log = filled(tmp_path)

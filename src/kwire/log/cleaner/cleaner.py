@@ -125,6 +125,8 @@ class Cleaner:
         try:
             for _ in work.build_map():
                 yield work.read_bytes
+                if not has_segments(log, state.segments):
+                    return work.stats
             for group in work.groups():
                 if not (yield from self._clean_group(log, work, group, now_ms)):
                     return work.stats

@@ -56,6 +56,9 @@ class CleaningPass:
         self._buffer = bytearray(CHUNK_BYTES)
         self._filter: RecordFilter | None = None
         self._transactions = CleanedTransactions()
+        clean = log.segments_from(0, plan.first_dirty_offset)
+        # X-23: segments modified until then lose tombstones of magic 0 and 1. The pass replaces this segment.
+        self._old_horizon_ms = clean[-1].modified_ms - log.config.delete_retention_ms if clean else 0
 
     @property
     def read_bytes(self) -> int:
@@ -161,9 +164,8 @@ class CleaningPass:
                 delete_retention_ms=self.log.config.delete_retention_ms,
                 max_decompressed_bytes=self._max_decompressed_bytes,
             )
-        horizon = self._old_horizon_ms()
         for segment in group:
-            keeps = segment.modified_ms > horizon
+            keeps = segment.modified_ms > self._old_horizon_ms
             for piece in self._pieces(segment, 0):
                 piece.used, retained = self._filter.clean(
                     piece.data, piece.position, piece.file, keeps_old_tombstones=keeps
@@ -175,11 +177,6 @@ class CleaningPass:
     def take_aborted(self) -> list[TransactionIndexEntry]:
         """Return the transaction index entries of the output of clean() since the last call."""
         return self._transactions.take_kept()
-
-    def _old_horizon_ms(self) -> int:
-        """Return the time before which a segment must be last modified to lose tombstones of magic 0 and 1 (X-23)."""
-        clean = self.log.segments_from(0, self.plan.first_dirty_offset)
-        return clean[-1].modified_ms - self.log.config.delete_retention_ms if clean else 0
 
     # ---- reading
 
