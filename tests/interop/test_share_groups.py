@@ -14,7 +14,16 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.broker.shares.harness import EARLIEST, Member, acquired, configure, create, produce, result
+from tests.broker.shares.harness import (
+    EARLIEST,
+    Member,
+    acquired,
+    configure,
+    create,
+    produce,
+    result,
+    set_share_version,
+)
 from tests.broker.wire import RawClient
 from tests.waiting import until
 from tools import kafka
@@ -27,6 +36,7 @@ from kwire.internal_topics.names import SHARE_STATE_TOPIC
 from kwire.log.reading.log_directory import LogDirectory
 from kwire.log.topics.history import read_history
 from kwire.messages.base import ZERO_UUID, Message
+from kwire.protocol.error_codes import ErrorCode
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
@@ -95,6 +105,7 @@ def observe(broker: Any) -> dict[str, Any]:
         states(note, topic_id)
         offsets(note, client, topic_id)
         others(note, topic_id)
+        disabled(note, client, topic_id)
     return seen
 
 
@@ -376,13 +387,30 @@ def others(note: Note, topic_id: UUID) -> None:
     assert topic_id != ZERO_UUID
 
 
+def disabled(note: Note, client: RawClient, topic_id: UUID) -> None:
+    """The feature goes to 0, which ends sessions, and back to 2."""
+    configure(client, "ended", EARLIEST)
+    member = joined(client, topic_id, "ended")
+    until(lambda: acquired(member.fetch(max_wait_ms=500)) == [(0, 4, 1)])
+    assert result(member.acknowledge([(0, 0, [1]), (1, 1, [2])])) == (0, None)
+    fetch = m.ShareFetchRequest(group_id="ended", member_id="m", share_session_epoch=member.epoch, max_records=9)
+    refused = ErrorCode.UNSUPPORTED_VERSION
+    set_share_version(client, 0)
+    until(lambda: member.heartbeat().error_code == refused)  # Kafka's broker follows its controller
+    note("fetch when disabled", fetch, 2)
+    set_share_version(client, 2)
+    until(lambda: member.heartbeat().error_code != refused)
+    note("fetch when enabled again", fetch, 2)
+    records: list[tuple[int, int, int]] = []
+    until(lambda: bool(records.extend(acquired(member.fetch(epoch=0, max_wait_ms=500))) or records))
+    assert records == [(1, 1, 2), (2, 4, 1)]
+
+
 def test_a_directory_is_taken_over_and_taken_back(tmp_path: Path) -> None:
     """What was acknowledged before a takeover is not delivered after it, with the counts of the other records."""
     directory = tmp_path / "data"
     with Broker(directory, **OURS) as broker, RawClient(broker) as client:
-        upgrade = m.UpdateFeaturesRequest
-        update = upgrade.FeatureUpdateKey(feature="share.version", max_version_level=2, upgrade_type=1)
-        assert client.ask(upgrade(feature_updates=[update]), 1).error_code == 0
+        set_share_version(client, 2)
         topic_id = create(client, "t", 2)
         configure(client, "g", EARLIEST)
         produce(client, "t", 5)
