@@ -65,11 +65,11 @@ class PlanDecoder:
         else:
             array, left = self.run_kernel(data, starts, ends, roots)
         reread, errors = list[Any](), list[tuple[int, DecodeError]]()
-        places, view = np.arange(len(array)), memoryview(data)
+        rows, view = list[int](), memoryview(data)
         for row in left.tolist():
             try:
                 reread.append(self._read(bytes(view[starts[row] : ends[row]]), int(roots[row])))
-                places[row] = len(array) + len(reread) - 1
+                rows.append(row)
             except DecodeError as error:
                 error.__traceback__ = error.__context__ = None  # and all that their frames refer to
                 errors.append((row, error))
@@ -77,6 +77,8 @@ class PlanDecoder:
             made = pa.array(reread, self.type)
             if isinstance(made, pa.ChunkedArray):
                 raise OptionError("the values: more than 2 GiB in one column; decode fewer values at a time")
+            places = np.arange(len(array))
+            places[rows] = np.arange(len(array), len(array) + len(rows))
             array = pa.concat_arrays([array, made]).take(pa.array(places))
         return array, errors
 
