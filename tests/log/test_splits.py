@@ -13,8 +13,6 @@ import pytest
 
 from kwire.errors import LogError, OptionError
 from kwire.log import LogDirectory, plan_splits, read_split
-from kwire.log.files.transaction_index import AbortedTransaction
-from kwire.log.reading.splits import SplitLog
 from kwire.records.columns.reader import COLUMNS, arrow_schema
 from tests.log.expected import ARCHIVES, ISOLATIONS, read_objects, rows_of
 
@@ -128,22 +126,3 @@ heavy = {{"pyarrow", "numpy", "fsspec", "pandas"}} & set(sys.modules)
 assert not heavy, heavy
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "concerned"), [(0, 10, False), (0, 11, True), (19, 30, True), (20, 30, True), (21, 30, False)]
-)
-def test_a_split_has_the_aborted_transactions_that_reach_into_it(start: int, end: int, concerned: bool) -> None:
-    """first_offset and last_offset of a transaction are its own."""
-    aborted = (AbortedTransaction(7, 10, 20),)
-    log = SplitLog(
-        topic="t",
-        partition=0,
-        store_url="/data",
-        storage_options={},
-        log_directory="t-0",
-        only_base_offset=None,
-        isolation="read_committed",
-        aborted=aborted,
-    )
-    assert log.aborted_in(start, end) == (aborted if concerned else ())

@@ -1,4 +1,4 @@
-"""Aborted and open transactions are the same from `.txnindex` and snapshots and from the log itself."""
+"""Aborted and open transactions are those of the log itself, whatever `.txnindex` and snapshots say."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from kwire.errors import LogError
 from kwire.log import LogDirectory
-from kwire.log.files.transaction_index import AbortedTransaction, TransactionIndexEntry
-from kwire.log.files.transactions import NeedsWalk, is_abort
+from kwire.log.files.transaction_index import ENTRY, AbortedTransaction, TransactionIndexEntry
+from kwire.log.files.transactions import is_abort
 from kwire.log.reading.partition_log import AbortedLookup
 from kwire.records.format.batch_header import BatchHeader
 from kwire.storage.store import StoredFile
@@ -98,6 +98,26 @@ def test_every_flipped_byte_of_a_transaction_index_changes_nothing(copied: Copie
         assert read_objects(LogDirectory(data)["txn", 0], isolation="read_committed") == rows, at
 
 
+@pytest.mark.requirement("F-30", "F-33")
+def test_any_lost_entry_of_a_transaction_index_changes_nothing(copied: Copied, kafka_logs: dict[str, Path]) -> None:
+    """As in a copy whose `.log` is newer than its index: the file looks as if it were whole."""
+    data = copied("modern", "txn-0")
+    rows, _ = consumed(kafka_logs["modern"] / "expected", "txn", 0, "read_committed")
+    lost = 0
+    for path in sorted((data / "txn-0").glob("*.txnindex")):
+        honest = path.read_bytes()
+        entries = [honest[at : at + ENTRY.size] for at in range(0, len(honest), ENTRY.size)]
+        for number in range(len(entries)):
+            for kept in (entries[:number], entries[:number] + entries[number + 1 :]):
+                path.write_bytes(b"".join(kept))
+                log = LogDirectory(data)["txn", 0]
+                assert read_objects(log, isolation="read_committed") == rows
+                assert read_arrow(log, isolation="read_committed") == rows
+                lost += 1
+        path.write_bytes(honest)
+    assert lost > 4
+
+
 @pytest.mark.requirement("F-31", "F-33", "F-42")
 def test_garbage_in_transaction_files_is_ignored(copied: Copied, kafka_logs: dict[str, Path]) -> None:
     data = copied("modern", "txn-0")
@@ -111,7 +131,7 @@ def test_garbage_in_transaction_files_is_ignored(copied: Copied, kafka_logs: dic
 @pytest.mark.requirement("F-32")
 @pytest.mark.parametrize("archive", ["modern", "modern44"])
 def test_a_range_has_the_transactions_that_reach_into_it(kafka_logs: dict[str, Path], archive: str) -> None:
-    """As UnifiedLog.collectAbortedTransactions: lastOffset >= fetchOffset and firstOffset < upperBoundOffset."""
+    """As UnifiedLog.collectAbortedTransactions, without those that have nothing but their marker in the range."""
     log = LogDirectory(kafka_logs[archive] / "data")["txn" if archive == "modern" else "txn44", 0]
     entries = [entry for segment in log.segments for entry in segment.transaction_index or ()]
     assert entries
@@ -122,21 +142,11 @@ def test_a_range_has_the_transactions_that_reach_into_it(kafka_logs: dict[str, P
 
     for entry in entries:
         first, last = entry.first_offset, entry.last_offset
-        assert has(entry, last, last + 1)  # its marker alone
+        assert not has(entry, last, last + 1)
+        assert has(entry, first, first + 1)
         assert not has(entry, last + 1, last + 2)
         assert has(entry, max(first - 1, 0), first + 1)
         assert not has(entry, first - 1, first)
-
-
-def test_planning_uses_indexes_without_a_scan(kafka_logs: dict[str, Path]) -> None:
-    log = LogDirectory(kafka_logs["modern"] / "data")["txn", 0]
-    with_index = next(segment for segment in log.segments if segment.transaction_index)
-    entry = (with_index.transaction_index or [])[0]
-    found = log.aborted_transactions(with_index.base_offset, entry.last_stable_offset, may_walk=False)
-    assert tuple(entry[:3]) in [tuple(each) for each in found]
-    assert log.segments[0].transaction_index is None
-    with pytest.raises(NeedsWalk):
-        log.aborted_transactions(0, 5, may_walk=False)
 
 
 @pytest.mark.requirement("G-13", "F-43", "F-44")

@@ -177,23 +177,16 @@ class PartitionLog(PartitionListing, ReadableLog):
             if each.current_transaction_first_offset >= 0
         }
 
-    def aborted_transactions(
-        self, start_offset: int = 0, end_offset: int | None = None, *, may_walk: bool = True
-    ) -> list[AbortedTransaction]:
+    def aborted_transactions(self, start_offset: int = 0, end_offset: int | None = None) -> list[AbortedTransaction]:
         """Return aborted transactions with records in [start_offset, end_offset); default: to the last stable offset.
 
-        Their first_offset may be cut to start_offset. may_walk=False raises `transactions.NeedsWalk` if `.txnindex`
-        files and producer snapshots are not sufficient.
+        Their first_offset may be cut to start_offset.
         """
         end = self.last_stable_offset if end_offset is None else end_offset
         start = max(start_offset, self.log_start_offset)
         if start >= end:
             return []
-        return self.search_aborted(start, may_walk=may_walk).within(start, end)
-
-    def search_aborted(self, start_offset: int, *, may_walk: bool = True) -> AbortedSearch:
-        """Return a search of aborted transactions with records from start_offset on: see AbortedSearch."""
-        return AbortedSearch(self.segments, start_offset, snapshot=self._snapshot, may_walk=may_walk)
+        return AbortedSearch(self.segments, start).within(start, end)
 
     def offset_for_time(
         self, timestamp: int, *, isolation: Isolation = "read_uncommitted"
@@ -293,7 +286,7 @@ class AbortedLookup:
         def find(log: PartitionLog) -> list[AbortedTransaction]:
             search, self._search = self._search, None  # one that fails is not used again
             if search is None or log is not self._log or not search.start <= start_offset <= search.reached:
-                search = log.search_aborted(start_offset)
+                search = AbortedSearch(log.segments, start_offset)
             found = search.within(start_offset, end_offset)
             self._log, self._search = log, search
             return found

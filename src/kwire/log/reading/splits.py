@@ -16,11 +16,9 @@ from kwire.extras import needing
 from kwire.identifiers import MAX_OFFSET, TopicPartition
 from kwire.log.files.file_names import SegmentFiles, segment_file
 from kwire.log.files.segment import INDEX_TRIES, Segment
-from kwire.log.files.transaction_index import AbortedTransaction
-from kwire.log.files.transactions import NeedsWalk
 from kwire.log.reading.log_directory import LogDirectory
 from kwire.log.reading.partition_log import AbortedLookup, PartitionLog
-from kwire.log.reading.runs import ISOLATIONS, AbortedIn, Isolation
+from kwire.log.reading.runs import ISOLATIONS, Isolation
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.format.batch_header import BatchHeader
 from kwire.storage.header_walk import HeaderWalk
@@ -56,8 +54,7 @@ class Cut(NamedTuple):
 class SplitLog:
     """The log that splits are of, as a task on another machine needs it.
 
-    store_url, storage_options, log_directory: its location. aborted: transactions to exclude; None if the reader has to
-    find them, () for read_uncommitted.
+    store_url, storage_options, log_directory: its location.
     """
 
     topic: str
@@ -67,15 +64,6 @@ class SplitLog:
     log_directory: str
     only_base_offset: int | None
     isolation: Isolation
-    aborted: tuple[AbortedTransaction, ...] | None = field(repr=False)
-
-    def aborted_in(self, start_offset: int, end_offset: int) -> tuple[AbortedTransaction, ...] | None:
-        """Return the aborted transactions that concern offsets [start_offset, end_offset)."""
-        if not self.aborted:
-            return self.aborted
-        return tuple(
-            each for each in self.aborted if each.first_offset < end_offset and each.last_offset >= start_offset
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,16 +107,13 @@ class SplitRun(SplitLog):
         return sum(cut.stop_position - cut.start_position for cut in self.cuts)
 
     def part(self, cuts: Sequence[Cut]) -> SplitRun:
-        """Return the run of some of the cuts, with the aborted transactions that concern them."""
-        return replace(self, cuts=tuple(cuts), aborted=self.aborted_in(cuts[0].start_offset, cuts[-1].end_offset))
+        """Return the run of some of the cuts."""
+        return replace(self, cuts=tuple(cuts))
 
     def splits(self) -> list[Split]:
         """Return the splits."""
         log = {each.name: getattr(self, each.name) for each in fields(SplitLog)}
-        return [
-            Split(**log | {"aborted": self.aborted_in(cut.start_offset, cut.end_offset)}, **cut._asdict())
-            for cut in self.cuts
-        ]
+        return [Split(**log, **cut._asdict()) for cut in self.cuts]
 
 
 def plan_splits(
@@ -181,12 +166,11 @@ def plan_run(
 ) -> SplitRun:
     """Plan the splits of offsets [start, end), which must be inside the log, as one run."""
     if start >= end:
-        return _run(log, isolation, (), [])
-    aborted = _aborted(log, start, end, isolation)
+        return _run(log, isolation, [])
     cuts = [
         cut for segment in log.segments_between(start, end) for cut in _cut_segment(segment, start, end, split_bytes)
     ]
-    return _run(log, isolation, aborted, cuts)
+    return _run(log, isolation, cuts)
 
 
 def plan_whole(log: PartitionLog) -> SplitRun:
@@ -202,7 +186,7 @@ def plan_whole(log: PartitionLog) -> SplitRun:
         if (size_bytes or next_base is not None) and (next_base is None or next_base > start):
             other_name = None if name.endswith(".log") else name
             cuts.append(Cut(base, next_base, 0, size_bytes, start, MAX_OFFSET, other_name))
-    return _run(log, "read_uncommitted", (), cuts)
+    return _run(log, "read_uncommitted", cuts)
 
 
 def divide_run(log: PartitionLog, run: SplitRun, split_bytes: int) -> SplitRun:
@@ -223,9 +207,7 @@ def divide_run(log: PartitionLog, run: SplitRun, split_bytes: int) -> SplitRun:
     return replace(run, cuts=tuple(cuts))
 
 
-def _run(
-    log: PartitionLog, isolation: Isolation, aborted: Sequence[AbortedTransaction] | None, cuts: Sequence[Cut]
-) -> SplitRun:
+def _run(log: PartitionLog, isolation: Isolation, cuts: Sequence[Cut]) -> SplitRun:
     return SplitRun(
         topic=log.topic,
         partition=log.partition,
@@ -234,19 +216,8 @@ def _run(
         log_directory=log.directory,
         only_base_offset=log.only_base_offset,
         isolation=isolation,
-        aborted=None if aborted is None else tuple(aborted),
         cuts=tuple(cuts),
     )
-
-
-def _aborted(log: PartitionLog, start: int, end: int, isolation: str) -> Sequence[AbortedTransaction] | None:
-    """Return the aborted transactions of a range; None if only a scan of the log can find them."""
-    if isolation == "read_uncommitted":
-        return ()
-    try:
-        return log.aborted_transactions(start, end, may_walk=False)
-    except NeedsWalk:
-        return None
 
 
 def _cut_segment(segment: Segment, start: int, end: int, split_bytes: int) -> list[Cut]:
@@ -334,13 +305,6 @@ def split_log(split: Split) -> PartitionLog:
     )
 
 
-def _aborted_in(split: Split) -> AbortedIn | None:
-    known = split.aborted
-    if known is None:
-        return AbortedLookup(split_log(split))
-    return (lambda start, end: known) if known else None
-
-
 def read_split(
     split: Split,
     columns: Sequence[str] | None = None,
@@ -392,7 +356,8 @@ class SplitReader:
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split. Call it again when the iterator is exhausted."""
-        self._reader.move_to(split.topic, split.partition, (split.start_offset, split.end_offset), _aborted_in(split))
+        lookup = AbortedLookup(split_log(split)) if split.isolation == "read_committed" else None
+        self._reader.move_to(split.topic, split.partition, (split.start_offset, split.end_offset), lookup)
         segment = split_segment(split)
         yield from self._reader.read(segment, split.start_position, split.stop_position)
         if self._reader.is_whole and self._reader.reached != split.next_base:
