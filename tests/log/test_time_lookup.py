@@ -61,6 +61,9 @@ def test_a_wrong_time_index_does_not_change_lookups(copied: Callable[[str, str],
     assert len(honest) > 60
     for with_field in (
         honest[:-5],
+        honest[:-12],  # such as in a copy whose `.log` is newer
+        honest[:24],
+        honest[:12],
         b"",
         bytes(1200),
         honest + bytes(1200),

@@ -266,11 +266,11 @@ class Segment:
 
     # ---- time
 
-    def largest_timestamp(self, file: StoredFile) -> int:
+    def largest_timestamp(self, file: StoredFile, enough: int | None = None) -> int:
         """Return the largest timestamp of the segment in ms, -1 if no record has one (F-64 without the file's time).
 
-        Read from the last entry of the time index if a batch confirms it, and from the headers after it; otherwise from
-        all headers.
+        Read from the last entry of the time index if a batch confirms it, and from the headers after it: an index may
+        have lost entries. Otherwise read from all headers. enough: a timestamp at or above it may be returned instead.
         """
         index = self.time_index
         start, largest = 0, NO_TIMESTAMP
@@ -281,11 +281,10 @@ class Segment:
                     return NO_TIMESTAMP
             elif (at := self.batch_at(file, offset)) is None or at.max_timestamp != largest:
                 largest = NO_TIMESTAMP
-            elif not self.is_active:
-                return largest
             else:
                 start = at.position
-        for header in HeaderWalk(file, start):
+        walk = iter(HeaderWalk(file, start))
+        while (enough is None or largest < enough) and (header := next(walk, None)) is not None:
             largest = max(largest, header.max_timestamp)
         return largest
 

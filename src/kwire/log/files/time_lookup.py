@@ -41,7 +41,7 @@ def find_timestamp(segments: Sequence[Segment], timestamp: int, log_start_offset
         if segment.next_base is not None and segment.next_base <= log_start_offset:
             continue
         with segment.open() as file:
-            largest = segment.largest_timestamp(file)
+            largest = segment.largest_timestamp(file, enough=timestamp)
             if largest < 0 and segment.modified_ms is not None:
                 largest = segment.modified_ms
             if largest >= timestamp:
