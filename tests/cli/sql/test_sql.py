@@ -156,6 +156,18 @@ def test_an_error_of_a_process_is_one_line(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1, done.stderr
 
 
+def test_a_reader_that_goes_away(kafka_logs: dict[str, Path]) -> None:
+    """DuckDB would list at exit what the error still refers to."""
+    command = [sys.executable, "-m", "kwire.cli", "sql", str(kafka_logs["modern"] / "data")]
+    query = ['SELECT "offset" FROM orders a, range(100)', "--format", "csv"]
+    with subprocess.Popen([*command, *query], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "offset\n"
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait(60)) == ("", 141)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -47,7 +47,7 @@ def run_interruptible(session: Session, work: Callable[[], None]) -> None:
         interrupt.args = (f"{session.rows_read:,} records had been read",)
         raise
     if raised:
-        raise raised[0]
+        raise raised.pop()  # kept here, it would keep this frame, and so all of DuckDB's objects, until Python ends
 
 
 def _wait(session: Session, thread: threading.Thread) -> None:
