@@ -113,6 +113,63 @@ def test_times_after_the_year_9999_and_in_lists_are_text(kwire: Callable, tmp_pa
     assert late in kwire("sql", tmp_path, query).out
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("timestamp '57742-03-07 08:53:20'", "57742-03-07 08:53:20.000000"),
+        ("timestamptz '294247-01-10 04:00:54.775806+00'", "294247-01-10 04:00:54.775806Z"),
+        ("timestamp '290309-12-22 (BC) 00:00:00'", "-290308-12-22 00:00:00.000000"),
+        ("timestamp '0044-03-15 (BC) 12:00:00'", "-0043-03-15 12:00:00.000000"),
+        ("timestamp_s '1970-01-01 01:02:03'", "1970-01-01 01:02:03"),
+        ("timestamp_ns '2020-01-01 00:00:00.023456789'", "2020-01-01 00:00:00.023456789"),
+        ("date '5881580-07-10'", "5881580-07-10"),
+        ("array_value(date '0001-01-01')", ["0001-01-01"]),
+        ("map{date '20000-02-29': 1}", [["20000-02-29", 1]]),
+    ],
+)
+def test_times_have_their_year(value: str, text: object, kwire: Callable, tmp_path: Path) -> None:
+    assert json.loads(kwire("sql", _one_record(tmp_path), f"SELECT {value} AS t", "--format", "jsonl").out) == {
+        "t": text
+    }
+
+
+def test_times_in_another_zone(kwire: Callable, tmp_path: Path) -> None:
+    query = "SET timezone = 'Europe/Berlin'; SELECT unnest([timestamptz '{}', '{}', '{}', '{}']) AS t"
+    times = ("2026-07-01 00:00:00+00", "20000-01-01 00:00:00+00", "9999-12-31 23:30:00+00", "1900-01-01 00:00:00+00")
+    assert kwire("sql", _one_record(tmp_path), query.format(*times), "--format", "csv").out.splitlines()[-4:] == [
+        "2026-07-01 02:00:00.000000+0200",
+        "20000-01-01 01:00:00.000000+0100",
+        "10000-01-01 00:30:00.000000+0100",
+        "1900-01-01 01:00:00.000000+0100",
+    ]
+    result = kwire("sql", tmp_path, "SET timezone = 'PST'; SELECT timestamptz '2026-07-01 00:00:00+00'")
+    assert (result.code, result.err) == (2, "kwire: the time zone 'PST' is unknown; SET timezone = 'UTC'\n")
+
+
+def test_lists_of_nulls_without_a_type(kwire: Callable, tmp_path: Path) -> None:
+    """DuckDB has such a type for Avro's arrays of null."""
+    folder = tmp_path / "registry"
+    folder.mkdir()
+    nulls = {"name": "d", "type": {"type": "array", "items": "null"}}
+    (folder / "late-value.1.1.avsc").write_text(json.dumps({"type": "record", "name": "T", "fields": [nulls]}))
+    data = _one_record(tmp_path / "data", b"\0\0\0\0\1\4\0")
+    result = kwire("sql", data, "SELECT value FROM late", "--registry", folder, "--format", "jsonl")
+    assert (result.code, result.out) == (0, '{"value":{"d":[null,null]}}\n')
+
+
+def test_a_type_without_values_in_python(kwire: Callable, tmp_path: Path) -> None:
+    query = "SELECT union_value(t := timestamp '20000-01-01') AS u"
+    result = kwire("sql", _one_record(tmp_path), query)
+    assert result.code == 2
+    assert "column 'u': sparse_union<t: timestamp[us]=0> cannot be shown" in result.err
+
+
+def _one_record(root: Path, value: bytes = b"v") -> Path:
+    """Return a data directory with one record in the topic `late`."""
+    segment(root / "late-0", batch(record(0, 0, None, value), count=1))
+    return root
+
+
 def test_an_empty_result_has_its_headings(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     assert kwire("sql", kafka_logs["modern"] / "data", f"{COUNTS} LIMIT 0").out == "partition  n  last\n"
 

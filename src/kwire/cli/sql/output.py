@@ -7,8 +7,10 @@ import enum
 import io
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from kwire.cli import terminal
 from kwire.cli.rows import Column, Format, Row, write_rows
@@ -35,6 +37,11 @@ class OutputFormat(enum.StrEnum):
 
 EXPLAINED = ["explain_key", "explain_value"]
 BINARY = (OutputFormat.PARQUET, OutputFormat.ARROW)
+PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}  # units of Arrow's timestamps
+SECONDS_OF_400_YEARS = 146_097 * 86_400
+# Python's dates, less a day at both ends for time zones.
+FIRST_TIME = int(datetime(1, 1, 2, tzinfo=UTC).timestamp())
+LAST_TIME = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
 
 
 def write_result(result: pa.RecordBatchReader, format: OutputFormat, output: str | None = None) -> None:
@@ -129,43 +136,103 @@ def _keys(schema: pa.Schema) -> list[str]:
 
 def _rows(result: pa.RecordBatchReader) -> Iterator[Row]:
     keys = _keys(result.schema)
+    plain = [_plain_of(kind) for kind in result.schema.types]
     for batch in result:
-        columns = [column.cast(_shown(column.type)).to_pylist() for column in batch.columns]
-        for values in zip(*columns, strict=True):
-            yield {key: _plain(value) for key, value in zip(keys, values, strict=True)}
+        columns = map(_values, batch.schema, batch.columns)
+        for values in zip(*(map(*each) for each in zip(plain, columns, strict=True)), strict=True):
+            yield dict(zip(keys, values, strict=True))
 
 
-def _shown(kind: pa.DataType) -> pa.DataType:
-    """Return a type with text in place of dates and times: Python's end with the year 9999, Kafka's do not."""
+def _values(field: pa.Field, column: pa.Array) -> list[Any]:
+    """Return the values of a column. Raises OptionError for a type that has none in Python, as unions."""
     import pyarrow as pa
 
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return pa.string()
+    try:
+        return column.cast(_without_times(field.type)).to_pylist()  # type: ignore[no-any-return]
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        raise OptionError(f"column '{field.name}': {field.type} cannot be shown: {error}; cast it") from None
+
+
+def _without_times(kind: pa.DataType) -> pa.DataType:
+    """Return a type with numbers in place of dates and times: Python's end with the year 9999, Kafka's do not.
+
+    Nulls without a type become booleans: Arrow casts lists of them to arrays that are too short.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(kind):
+        return pa.int64()
+    if pa.types.is_date32(kind):
+        return pa.int32()
+    if pa.types.is_null(kind):
+        return pa.bool_()
     if pa.types.is_struct(kind):
-        return pa.struct([each.with_type(_shown(each.type)) for each in kind])
+        return pa.struct([each.with_type(_without_times(each.type)) for each in kind])
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(_without_times(kind.value_type)), kind.list_size)
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_shown(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(_without_times(kind.value_type)))
     if pa.types.is_map(kind):
-        return pa.map_(_shown(kind.key_type), _shown(kind.item_type))
+        return pa.map_(_without_times(kind.key_type), _without_times(kind.item_type))
     return kind
 
 
-def _plain(value: Any) -> Any:
+def _plain_of(kind: pa.DataType) -> Callable[[Any], Any]:
+    """Return what makes values of a type, without times, what JSON has."""
+    convert = _convert_of(kind)
+    return lambda value: None if value is None else convert(value)
+
+
+def _convert_of(kind: pa.DataType) -> Callable[[Any], Any]:
+    import pyarrow.types as types
+
+    if types.is_timestamp(kind):
+        per_second, zone = PER_SECOND[kind.unit], kind.tz
+        return lambda value: _time_text(value, per_second, zone)
+    if types.is_date32(kind):
+        return lambda value: _time_text(value * 86_400).partition(" ")[0]
+    if types.is_struct(kind):
+        fields = {each.name: _plain_of(each.type) for each in kind}
+        return lambda value: {name: plain(value[name]) for name, plain in fields.items()}
+    if types.is_map(kind):
+        key_of, item_of = _plain_of(kind.key_type), _plain_of(kind.item_type)
+        return lambda value: [[key_of(key), item_of(item)] for key, item in value]
+    if types.is_list(kind) or types.is_fixed_size_list(kind):
+        plain = _plain_of(kind.value_type)
+        return lambda value: [plain(each) for each in value]
+    return _scalar
+
+
+def _scalar(value: Any) -> Any:
     """Return a value as JSON has it: bytes as text if they are UTF-8, else as \\x and digits."""
     if isinstance(value, bytes):
         try:
             return value.decode()
         except UnicodeDecodeError:
             return "\\x" + value.hex()
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    if isinstance(value, tuple):  # an entry of a map
-        return [_plain(each) for each in value]
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+def _time_text(value: int, per_second: int = 1, zone: str | None = None) -> str:
+    """Return a time since 1970 as text; one that Python has no year for as 400 years are, after which dates repeat.
+
+    Raises OptionError for a zone that is unknown here.
+    """
+    seconds, fraction = divmod(value, per_second)
+    cycles = 0 if FIRST_TIME <= seconds < LAST_TIME else seconds // SECONDS_OF_400_YEARS
+    try:
+        time = datetime.fromtimestamp(
+            seconds - cycles * SECONDS_OF_400_YEARS, UTC if zone in (None, "UTC") else ZoneInfo(zone)
+        )
+    except ZoneInfoNotFoundError:
+        raise OptionError(f"the time zone '{zone}' is unknown; SET timezone = 'UTC'") from None
+    year = time.year + 400 * cycles
+    text = f"{'-' if year < 0 else ''}{abs(year):04}{time:-%m-%d %H:%M:%S}"
+    if per_second > 1:
+        text += f".{str(per_second + fraction)[1:]}"
+    if zone is None:
+        return text
+    return text + ("Z" if zone == "UTC" else f"{time:%z}")
 
 
 def _text(value: Any) -> str:
