@@ -174,3 +174,18 @@ def test_a_listed_file_that_cannot_be_opened_is_an_error(copied: Copied) -> None
     with pytest.raises(LogError, match="No such file"):
         count_topics([log], lambda amount: None)
     assert [each.kind for each in log.verify() if each.name == f"{844:020d}.log"] == [Kind.UNREADABLE]
+
+
+@pytest.mark.parametrize("removed", [1, 2, None])
+def test_segments_removed_from_the_end_during_a_read_are_lost(copied: Copied, removed: int | None) -> None:
+    """Not as with retention, which removes the oldest ones: a reader would miss the newest records, and not know it."""
+    data = copied("modern", "orders-0")
+    log = LogDirectory(data)["orders", 0]
+    reader = log.read_arrow(columns=["offset"], max_bytes=1000)
+    assert len(log.segments) > 3
+    assert reader.read_next_batch()
+    for segment in log.segments[-removed:] if removed else log.segments:
+        for file in (data / "orders-0").glob(f"{segment.base_offset:020d}.*"):
+            file.unlink()
+    with pytest.raises(LogError, match=r"cannot be opened|the log ends at offset 0, and ended at 7015 or above"):
+        reader.read_all()

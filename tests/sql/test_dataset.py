@@ -197,3 +197,19 @@ def test_threads_read_each_item_once() -> None:
     assert sorted(run_parallel(sources, 4)) == list(range(1000))
     assert list(run_parallel(iter([]), 4)) == []
     assert list(run_parallel(iter([iter([]), iter([])]), 4)) == []
+
+
+def test_a_log_that_became_shorter_ends_queries(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    """Queries of a dataset see the same records, or an error: not the ones that are left."""
+    import shutil
+
+    shutil.copytree(kafka_logs["modern"] / "data" / "orders-0", tmp_path / "orders-0")
+    with kwire.open(tmp_path) as logs:
+        shorter = logs.topic("orders")
+        rows = shorter.count_rows()
+        last = max((tmp_path / "orders-0").glob("*.log"))
+        for file in last.parent.glob(f"{last.stem}.*"):
+            file.unlink()
+        with pytest.raises(LogError, match=rf"ended at {rows} (or above )?when the (query|read) began"):
+            shorter.count_rows()
+        assert logs.topic("orders").count_rows() < rows

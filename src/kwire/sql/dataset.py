@@ -23,6 +23,7 @@ import pyarrow.dataset as ds
 
 from kwire.errors import LogError, OptionError, UnsupportedVersion, did_you_mean
 from kwire.log.files.time_lookup import MAX_TIMESTAMP, TimestampAndOffset
+from kwire.log.reading.arrow import read_warning
 from kwire.log.reading.partition_log import PartitionLog
 from kwire.log.reading.readable_log import ReadableLog
 from kwire.log.reading.relisting import retry_on_change
@@ -242,7 +243,11 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
     ) -> Iterator[pa.RecordBatch]:
         with self._asking:
             stored = self._values.stored_columns(wanted)
-            batches = log.read_arrow(*offsets, self._isolation, stored, max_bytes=BATCH_BYTES)
+            pinned = log.pin(*offsets, self._isolation)
+            if pinned.end_offset < offsets[1]:
+                what = f"the log ends at offset {pinned.end_offset}, and ended at {offsets[1]} when the query began"
+                raise LogError(f"{what}: it was truncated, or files were removed", log.url)
+            batches = read_warning(pinned, stored, skip_missing=False, max_bytes=BATCH_BYTES)
         for batch in self._values.decode(batches, wanted):
             self.rows_read += batch.num_rows
             rows = batch if filter is None else _filtered(batch, filter)

@@ -20,8 +20,8 @@ def open_segments(log: L, start: int, end: int) -> Iterator[tuple[L, Segment, St
     """Yield the segments of offsets [start, end): the listing that has it, the segment, its open file, first offset.
 
     If a file is missing or was replaced since the listing, the directory is listed again. Records deleted by retention
-    meanwhile are skipped, as consumers skip them. A segment missing between unchanged ones is lost: its LogError is
-    raised.
+    meanwhile are skipped, as consumers skip them. A segment missing between unchanged ones, or at the end, is lost: its
+    LogError is raised.
     """
     offset, tries = start, 0
     while True:
@@ -32,18 +32,28 @@ def open_segments(log: L, start: int, end: int) -> Iterator[tuple[L, Segment, St
                 again = log.reopened()
                 if tries == TRIES or log.is_deleted or not log.has_changed(again) or is_lost(segment, log, again):
                     raise
+                check_end(again, end)
                 log, tries = again, tries + 1
                 break
             with file:
                 if segment.next_base is not None and file.size() != segment.size_bytes and tries < TRIES:
                     again, tries = log.reopened(), tries + 1
                     if log.has_changed(again):
+                        check_end(again, end)
                         log = again
                         break
                 yield log, segment, file, offset
             offset = end if segment.next_base is None else max(offset, segment.next_base)
         else:
             return
+
+
+def check_end(log: PartitionListing, end: int) -> None:
+    """Raise LogError if a new listing ends before `end`, where the log ended before: its last records are gone."""
+    now = log.segments[-1].end().next_offset if log.segments else 0
+    if now < end:
+        what = f"the log ends at offset {now}, and ended at {end} or above when the read began"
+        raise LogError(f"{what}: it was truncated, or files were removed", log.url)
 
 
 def is_expired(log: PartitionListing, segment: Segment) -> bool:
