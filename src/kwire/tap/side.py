@@ -38,6 +38,7 @@ class Side(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Report the end; see asyncio.Protocol."""
+        self.transport = None  # in asyncio, its abort fails now if it was closed before everything was sent
         self._ended(error)
 
     def pause_writing(self) -> None:
