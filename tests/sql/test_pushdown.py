@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import kwire
-from kwire.log.reading.readable_log import ReadableLog
+from kwire.log.reading.partition_log import PartitionLog
+from kwire.log.reading.runs import Isolation, PinnedRange
 from kwire.records import Record, write_batch
 from kwire.records.attributes import TimestampType
 from tests.object_store import PROXIES, VARIABLES
@@ -53,17 +52,17 @@ def test_conditions_lose_no_row_of_a_source(kind: str, tmp_path: Path, monkeypat
 
 
 class Counting:
-    """Counts the ranges that are read of logs, by wrapping read_arrow."""
+    """Counts the ranges that are read of logs, by wrapping pin."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ranges: list[tuple[int, int, int]] = []
-        real = ReadableLog.read_arrow
+        real = PartitionLog.pin
 
-        def read_arrow(log: ReadableLog, start: int, end: int, *rest: Any, **options: Any) -> pa.RecordBatchReader:
+        def pin(log: PartitionLog, start: int, end: int, isolation: Isolation) -> PinnedRange:
             self.ranges.append((log.partition, start, end))
-            return real(log, start, end, *rest, **options)
+            return real(log, start, end, isolation)
 
-        monkeypatch.setattr(ReadableLog, "read_arrow", read_arrow)
+        monkeypatch.setattr(PartitionLog, "pin", pin)
 
 
 def test_only_offsets_that_can_match_are_read(kafka_logs: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
