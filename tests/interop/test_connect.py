@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from tests.interop.connect_worker import TOPICS, Committed, Worker, cleanup_policies, read_all, workers
 from tests.waiting import until
 from tools import kafka
 
-from kwire.broker import Cluster
+from kwire.broker import Broker, Cluster
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
@@ -202,3 +203,76 @@ def test_files_are_copied_as_on_kafka_while_a_cluster_changes(tmp_path: Path, ex
     ours: dict[str, Any] = {name.replace(".", "_"): value for name, value in CLEANER.items()}
     with Cluster(nodes=3, keep_requests=100_000, num_partitions=3, **ours) as cluster:
         assert copy_files(cluster.bootstrap_servers, tmp_path, lambda number: change(cluster, number)) == expected
+
+
+def test_a_topic_is_mirrored_exactly_once_to_a_cluster(tmp_path: Path) -> None:
+    """Committed records only, through a crash of the worker and a config whose tasks fence those before."""
+    with Broker() as origin, Cluster(nodes=3, keep_requests=100_000) as target:
+        origin.create_topic("orders", 2)
+        with workers(target.bootstrap_servers, tmp_path) as start:
+            committed = mirror(origin, target, start)
+        fencing = dict(read_all(target.bootstrap_servers, "connect-configs"))["tasks-fencing-mirror"]
+        users = {
+            (each.request.transactional_id, each.client_id)
+            for each in target.requests.of("InitProducerId")
+            if each.request.transactional_id.startswith("connect-mirror-")
+        }
+    assert sorted(committed) == sorted(f"order {number}" for number in range(750) if number % 5)
+    assert fencing == {"task-count": 2}
+    assert Counter(name for name, _ in users) == {"connect-mirror-0": 2, "connect-mirror-1": 2}  # the task, the fencing
+
+
+def mirror(origin: Broker, target: Cluster, start: Callable[[str], Worker]) -> list[str]:
+    """Copy transactions from a broker to a cluster, and return the committed values there."""
+    producer = Producer({"bootstrap.servers": origin.bootstrap_servers, "transactional.id": "p", "log_level": 0})
+    producer.init_transactions()
+
+    def produce(numbers: range) -> None:
+        for number in numbers:
+            producer.begin_transaction()
+            producer.produce("orders", b"order %d" % number, partition=number % 2)
+            if number % 5:
+                producer.commit_transaction()
+            else:
+                producer.flush()
+                producer.abort_transaction()
+
+    def configure(worker: Worker, max_poll_records: int) -> None:
+        config = {
+            "source.cluster.alias": "a",
+            "target.cluster.alias": "b",
+            "source.cluster.bootstrap.servers": origin.bootstrap_servers,
+            "target.cluster.bootstrap.servers": target.bootstrap_servers,
+            "topics": "orders",
+            "tasks.max": 2,
+            "source.consumer.isolation.level": "read_committed",
+            "source.consumer.max.poll.records": max_poll_records,
+            "replication.factor": 3,
+            "offset-syncs.topic.replication.factor": 1,
+            "exactly.once.support": "required",
+            "key.converter": BYTES,
+            "value.converter": BYTES,
+        }
+        worker.create("mirror", MIRROR, **config)
+
+    produce(range(250))
+    first = start("first")
+    configure(first, 10)
+    until(lambda: first.shares({"mirror": 2}) == {first.id: (1, 2)})
+    committed = Committed(target.bootstrap_servers, "a.orders", 2)
+    until(committed.has(50))
+    first.kill()
+    produce(range(250, 500))
+    second = start("second")
+    until(committed.has(300))
+    configure(second, 20)
+    target.move_leader("a.orders", 0)
+    target.move_coordinator("connect-mirror-0")
+    target.move_coordinator("connect-mirror-1")
+    produce(range(500, 750))
+    until(committed.has(600))
+    until(lambda: second.shares({"mirror": 2}) == {second.id: (1, 2)})
+    second.stop()
+    committed.has(601)()
+    committed.consumer.close()
+    return committed.values
