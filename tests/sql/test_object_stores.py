@@ -116,6 +116,19 @@ def test_records_of_a_segment_that_is_deleted_while_it_is_read_are_missing(
     assert [record.offset for record in objects][-len(kept) :] == [*kept]
 
 
+def test_a_segment_that_is_replaced_while_it_is_read_is_an_error(
+    uploaded: ObjectStore, logs: LogSource[ReadableLog]
+) -> None:
+    """The offsets of its second half are in the first half of the new one."""
+    batches = logs["events", 0].read_arrow(columns=["offset"], max_bytes=1)
+    assert next(batches).column("offset")[0].as_py() == 0
+    place = f"bucket/copy/events-0/{LOG}"
+    data = uploaded.fs.cat_file(place)
+    uploaded.fs.pipe_file(place, data[len(data) // 2 :])
+    with pytest.raises(LogError, match=f"{place}: .*the object changed during the read"):
+        list(batches)
+
+
 def test_a_segment_that_is_lost_in_the_middle_is_an_error(uploaded: ObjectStore, logs: LogSource[ReadableLog]) -> None:
     batches = logs["events", 0].read_arrow(columns=["offset"], max_bytes=1)
     next(batches)

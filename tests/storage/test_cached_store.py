@@ -63,9 +63,9 @@ class CountedStore(FsspecStore):
         self.requests.append(f"read {path}")
         return super().read_all(path)
 
-    def open_sized(self, path: str, size: int) -> StoredFile:
+    def open_sized(self, path: str, size: int, version: str | None = None, *, is_closed: bool = False) -> StoredFile:
         self.requests.append(f"read {path}")
-        return super().open_sized(path, size)
+        return super().open_sized(path, size, version, is_closed=is_closed)
 
 
 @pytest.fixture

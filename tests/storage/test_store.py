@@ -16,6 +16,7 @@ import pytest
 from kwire.errors import LogError
 from kwire.log import LogDirectory, plan_splits, read_split
 from kwire.records.columns.reader import COLUMNS
+from kwire.storage.cached_store import StoreCache
 from kwire.storage.open_store import open_store
 from kwire.storage.store import LocalStore, parent_of
 from tests.log.expected import ISOLATIONS, read_arrow, read_objects, rows_of
@@ -163,6 +164,31 @@ def test_missing_objects_are_reported(
     options = {name: value for name, value in (object_store.options | once | given).items() if value is not None}
     with pytest.raises(LogError, match=expected):
         LogDirectory(url, **options)
+
+
+@pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
+@pytest.mark.parametrize("is_cached", [False, True])
+@pytest.mark.parametrize(
+    ("is_closed", "growth", "is_allowed"),
+    [(True, 0, False), (True, 1, False), (True, -1, False), (False, 1, True), (False, -1, False)],
+)
+def test_an_object_that_is_replaced_while_it_is_read_is_not_mixed(
+    object_store: ObjectStore, is_cached: bool, is_closed: bool, growth: int, is_allowed: bool
+) -> None:
+    # It was CorruptBatch, or rows of both were returned. The newest segment of a copy that is continued grows.
+    object_store.fs.mkdir("backups")
+    object_store.fs.pipe_file("backups/a/9.log", bytes(1 << 20))
+    store = (StoreCache().open if is_cached else open_store)("s3://backups", object_store.options)
+    assert [entry.name for entry in store.list("a")] == ["9.log"]
+    with store.open("a/9.log", is_closed=is_closed) as file:
+        assert file.pread(0, 9) == bytes(9)
+        object_store.fs.pipe_file("backups/a/9.log", b"x" * ((1 << 20) + growth))
+        if is_allowed:
+            assert file.pread(1 << 19, 9) == file.pread(1 << 18, 9) == b"x" * 9
+            assert file.size() == 1 << 20
+        else:
+            with pytest.raises(LogError, match=r"^s3://backups/a/9.log: .*byte 524288: the object changed during"):
+                file.pread(1 << 19, 9)
 
 
 def test_a_cluster_is_not_a_store() -> None:

@@ -435,7 +435,7 @@ class FetchedStore(Store):
         """List the file."""
         return [Entry(name=FETCHED, is_directory=False, size_bytes=len(self._data))]
 
-    def open(self, path: str) -> StoredFile:
+    def open(self, path: str, *, is_closed: bool = False) -> StoredFile:
         """Return the file."""
         return FetchedFile(self.url, self._data)
 

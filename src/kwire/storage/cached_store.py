@@ -129,12 +129,12 @@ class CachedStore(Store):
         self._listed = listing
         return True
 
-    def open(self, path: str) -> StoredFile:
+    def open(self, path: str, *, is_closed: bool = False) -> StoredFile:
         """Open a file whose blocks are cached when the store versions its objects. Raises LogError."""
         entry = self._entry(path)
         if entry is not None and entry.version is not None:
-            return CachedFile(self, path, entry.size_bytes, entry.version)
-        return self._store.open(path)
+            return CachedFile(self, path, entry.size_bytes, entry.version, is_closed=is_closed)
+        return self._store.open(path, is_closed=is_closed)
 
     def _entry(self, path: str) -> Entry | None:
         """Return a file as the last listing of its directory has it; None without one."""
@@ -177,10 +177,9 @@ class CachedStore(Store):
             while self.cached_bytes > (MOST_BYTES if self._keeps_listings else MOST_BYTES_OF_READS):
                 self.cached_bytes -= len(self._blocks.popitem(last=False)[1])
 
-    def fetch(self, path: str, position: int, n: int, size: int) -> bytes:
-        """Read n bytes of a file in one request. Raises LogError."""
-        with self._store.open_sized(path, size) as file:
-            return file.pread(position, n)
+    def open_sized(self, path: str, size: int, version: str, *, is_closed: bool) -> StoredFile:
+        """Open a version of a file without the cache. Raises LogError."""
+        return self._store.open_sized(path, size, version, is_closed=is_closed)
 
 
 class CachedFile(StoredFile):
@@ -189,9 +188,10 @@ class CachedFile(StoredFile):
     window_bytes = BLOCK_BYTES // 8  # a block is fetched for it, which the next windows are in
     most_window_bytes = REMOTE_MOST_WINDOW_BYTES
 
-    def __init__(self, store: CachedStore, path: str, size_bytes: int, version: str) -> None:
+    def __init__(self, store: CachedStore, path: str, size_bytes: int, version: str, *, is_closed: bool) -> None:
         self.url = store.url_of(path)
         self._store, self._path, self._size, self._version = store, path, size_bytes, version
+        self._is_closed = is_closed
 
     def size(self) -> int:
         """Return the size in the listing."""
@@ -212,7 +212,8 @@ class CachedFile(StoredFile):
         missing = [number for number, block in blocks.items() if block is None]
         if missing:
             first, count = missing[0], missing[-1] - missing[0] + 1
-            data = self._store.fetch(self._path, first * BLOCK_BYTES, count * BLOCK_BYTES, self._size)
+            with self._store.open_sized(self._path, self._size, self._version, is_closed=self._is_closed) as file:
+                data = file.pread(first * BLOCK_BYTES, count * BLOCK_BYTES)
             for i in range(count):
                 block = data[i * BLOCK_BYTES : (i + 1) * BLOCK_BYTES]
                 if blocks[first + i] is None and len(block) == min(BLOCK_BYTES, self._size - (first + i) * BLOCK_BYTES):

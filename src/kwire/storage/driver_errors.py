@@ -12,7 +12,7 @@ import re
 
 from kwire.errors import did_you_mean
 
-__all__ = ["NO_ROOM", "cause", "explain", "system_error"]
+__all__ = ["NO_ROOM", "cause", "explain", "is_replaced", "system_error"]
 
 CREDENTIALS = frozenset(
     {
@@ -60,11 +60,19 @@ def system_error(error: BaseException | None) -> int | None:
     return None
 
 
+def is_replaced(error: Exception) -> bool:
+    """Return whether a condition on the version of an object was not met."""
+    response = getattr(error.__cause__, "response", None)  # of botocore
+    return isinstance(response, dict) and response.get("Error", {}).get("Code") in ("PreconditionFailed", "412")
+
+
 def explain(error: Exception, driver: type | None = None) -> str:
     """Return what failed and the remedy, in one line. driver: the class that takes the options, for suggestions."""
     said, names = cause(error), {each.__name__ for each in type(error).__mro__}
     if isinstance(error, FileNotFoundError):
         return f"no such file or directory: {said}"
+    if is_replaced(error):
+        return "the object changed during the read: it was replaced; read it again"
     if names & CREDENTIALS:
         return (
             f"no valid credentials: {said}; set them in the environment or as storage options "

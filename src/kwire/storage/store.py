@@ -21,8 +21,8 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from kwire.errors import LogError
 from kwire.extras import needing
-from kwire.storage.driver_calls import LISTING_S, call
-from kwire.storage.driver_errors import cause, explain
+from kwire.storage.driver_calls import LISTING_S, call, read_version
+from kwire.storage.driver_errors import cause, explain, is_replaced
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -107,8 +107,12 @@ class Store(Protocol):
         """
         return {entry.name: entry for entry in self.list(path) if not entry.is_directory}
 
-    def open(self, path: str) -> StoredFile:
-        """Open a file for reading. Raises LogError when it is missing or unreadable."""
+    def open(self, path: str, *, is_closed: bool = False) -> StoredFile:
+        """Open a file for reading. Raises LogError when it is missing or unreadable.
+
+        is_closed: it does not grow. Reads raise LogError after an object in S3 was replaced, by anything or, if it may
+        grow, by a smaller one.
+        """
 
     def read_all(self, path: str) -> bytes:
         """Read a whole small file. Raises LogError."""
@@ -202,7 +206,7 @@ class LocalStore(Store):
             raise LogError(f"cannot list this directory: {cause(error)}", url) from error
         return files
 
-    def open(self, path: str) -> StoredFile:
+    def open(self, path: str, *, is_closed: bool = False) -> StoredFile:
         """Open a file. Raises LogError."""
         return LocalFile(self.url_of(path))
 
@@ -373,9 +377,9 @@ class FsspecStore(Store):
     def _explain(self, error: Exception) -> str:
         return explain(error, type(self._fs))
 
-    def open(self, path: str) -> StoredFile:
+    def open(self, path: str, *, is_closed: bool = False) -> StoredFile:
         """Open a file. Raises LogError."""
-        return FsspecFile(self._fs, self._full(path), self.url_of(path))
+        return FsspecFile(self._fs, self._full(path), self.url_of(path), is_closed=is_closed)
 
     def read_all(self, path: str) -> bytes:
         """Read a whole small file in one request: one that is replaced meanwhile is not torn. Raises LogError."""
@@ -384,9 +388,9 @@ class FsspecStore(Store):
         except Exception as error:
             raise LogError(f"cannot be opened: {self._explain(error)}", self.url_of(path)) from error
 
-    def open_sized(self, path: str, size: int) -> StoredFile:
+    def open_sized(self, path: str, size: int, version: str | None = None, *, is_closed: bool = False) -> StoredFile:
         """Open a file of known size, which saves a request. Raises LogError."""
-        return FsspecFile(self._fs, self._full(path), self.url_of(path), size)
+        return FsspecFile(self._fs, self._full(path), self.url_of(path), size, version, is_closed=is_closed)
 
     def is_file(self) -> bool:
         """Return whether the root is a file. Raises LogError when it does not exist."""
@@ -405,9 +409,12 @@ def entry_of(name: str, info: Mapping[str, Any]) -> Entry:
     """Build an Entry from fsspec's info about a file."""
     if info["type"] == "directory":
         return Entry(name=name, is_directory=True)
-    # as s3fs, adlfs and gcsfs name it
-    version = next((str(info[key]) for key in ("ETag", "etag", "generation") if info.get(key)), None)
-    return Entry(name=name, is_directory=False, size_bytes=int(info["size"] or 0), version=version)
+    return Entry(name=name, is_directory=False, size_bytes=int(info["size"] or 0), version=version_of(info))
+
+
+def version_of(info: Mapping[str, Any]) -> str | None:
+    """Return the version in fsspec's info about a file, as s3fs, adlfs and gcsfs name it."""
+    return next((str(info[key]) for key in ("ETag", "etag", "generation") if info.get(key)), None)
 
 
 def unlisted(fs: Any, path: str, request: Callable[[str], T]) -> T:
@@ -436,18 +443,33 @@ class FsspecFile(StoredFile):
     window_bytes = REMOTE_WINDOW_BYTES
     most_window_bytes = REMOTE_MOST_WINDOW_BYTES
 
-    def __init__(self, fs: Any, path: str, url: str, size: int | None = None) -> None:
+    def __init__(
+        self,
+        fs: Any,
+        path: str,
+        url: str,
+        size: int | None = None,
+        version: str | None = None,
+        *,
+        is_closed: bool = False,
+    ) -> None:
+        """version: goes with size. is_closed: see Store.open."""
         from fsspec import AbstractFileSystem
 
-        self.url, self._fs, self._path = url, fs, path
+        self.url, self._fs, self._path, self._is_closed = url, fs, path, is_closed
         self._handle = None
         ranged = getattr(fs, "async_impl", False) or type(fs).cat_file is not AbstractFileSystem.cat_file
         try:
-            self._size = int(unlisted(fs, path, partial(call, fs, "info"))["size"]) if size is None else size
+            if size is None:
+                info = unlisted(fs, path, partial(call, fs, "info"))
+                size, version = int(info["size"]), version_of(info)
             if not ranged:
                 self._handle = fs.open(path, "rb")
         except Exception as error:
             raise LogError(f"cannot be opened: {explain(error, type(fs))}", url) from error
+        self._size = size
+        has_conditions = "s3" in fs.protocol and not getattr(fs, "local_expiry_check", False)
+        self._version = version if has_conditions else None
 
     def size(self) -> int:
         """Return the size when the file was opened."""
@@ -460,11 +482,27 @@ class FsspecFile(StoredFile):
             return b""
         try:
             if self._handle is None:
-                return bytes(call(self._fs, "cat_file", self._path, size_bytes=end - position, start=position, end=end))
+                return self._fetch(position, end)
             self._handle.seek(position)
             return bytes(self._handle.read(end - position))
         except Exception as error:
             raise LogError(f"cannot be read at byte {position}: {explain(error, type(self._fs))}", self.url) from error
+
+    def _fetch(self, start: int, end: int) -> bytes:
+        """Read bytes [start, end) of the version that was opened, or that has grown from it."""
+        if self._version is None:
+            return bytes(call(self._fs, "cat_file", self._path, size_bytes=end - start, start=start, end=end))
+        try:
+            return read_version(self._fs, self._path, self._version, start, end)
+        except Exception as error:
+            if self._is_closed or not is_replaced(error):
+                raise
+            self._fs.invalidate_cache(self._path.rpartition("/")[0])
+            info = call(self._fs, "info", self._path)
+            if int(info["size"]) < self._size:  # a copy that is continued replaces the newest segment by longer ones
+                raise
+            self._version = version_of(info)
+            return self._fetch(start, end)
 
     def close(self) -> None:
         """Close the open handle, if any."""

@@ -96,7 +96,7 @@ class Segment:
 
     def open(self) -> StoredFile:
         """Open the `.log` file. Raises LogError if it is missing."""
-        return self._store.open(self.path)
+        return self._store.open(self.path, is_closed=self.next_base is not None)
 
     # ---- indexes
 

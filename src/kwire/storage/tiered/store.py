@@ -95,7 +95,7 @@ class TieredStore(Store):
         sizes = self._files(path)
         return [Entry(name=name, is_directory=False, size_bytes=sizes[name]) for name in sorted(sizes)]
 
-    def open(self, path: str) -> StoredFile:
+    def open(self, path: str, *, is_closed: bool = False) -> StoredFile:
         """Open a file of a partition. Raises LogError."""
         stem, _, kind = path.rpartition("/")[2].partition(".")
         if kind == "log":
