@@ -200,6 +200,12 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_files_are_copied_as_on_kafka_while_a_cluster_changes(tmp_path: Path, expected: dict[str, Any]) -> None:
     assert set(expected["policies"].values()) == {"compact"}
+    assert expected["connect-offsets"] == {
+        '["source",{"filename":"FOLDER/source.txt"}]': {"position": 1000 * LINE_BYTES}
+    }
+    assert expected["connect-configs"]["tasks-fencing-source"] == {"task-count": 1}
+    assert len(expected["connect-configs"]) > 10
+    assert [each["state"] for each in expected["connect-status"].values() if "state" in each] == ["RUNNING"] * 5
     ours: dict[str, Any] = {name.replace(".", "_"): value for name, value in CLEANER.items()}
     with Cluster(nodes=3, keep_requests=100_000, num_partitions=3, **ours) as cluster:
         assert copy_files(cluster.bootstrap_servers, tmp_path, lambda number: change(cluster, number)) == expected
