@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from kwire.errors import InvalidSchema
 
-__all__ = ["conform", "merge_types", "missing_field"]
+__all__ = ["conform", "merge_types", "missing_field", "without_wide_decimals"]
 
 Path = tuple[str, ...]
 NUMBERS = (pa.int32(), pa.int64(), pa.float64())
@@ -80,7 +80,7 @@ def missing_field(given: pa.DataType, wanted: pa.DataType, path: Path = ()) -> P
 
 
 def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return the array as another type: fields by name, missing ones null, numbers widened.
+    """Return the array as another type: fields by name, missing ones null, numbers widened, wide decimals as text.
 
     Raises InvalidSchema if the types have no common one.
     """
@@ -101,9 +101,23 @@ def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         entries = lists.flatten()
         items = conform(entries.field(1), wanted.item_type)
         return pa.MapArray.from_arrays(_with_nulls(_offsets(lists), array), entries.field(0), items, type=wanted)
-    if _merged(array.type, wanted, ()) != wanted:
+    is_text = pa.types.is_decimal256(array.type) and pa.types.is_string(wanted)
+    if not is_text and _merged(array.type, wanted, ()) != wanted:
         raise InvalidSchema(f"{array.type} cannot be converted to {wanted}")
     return array.cast(wanted)
+
+
+def without_wide_decimals(kind: pa.DataType) -> pa.DataType:
+    """Return the type with text in place of decimals above 38 digits, which few engines have."""
+    if pa.types.is_decimal256(kind):
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([each.with_type(without_wide_decimals(each.type)) for each in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(without_wide_decimals(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, kind.item_field.with_type(without_wide_decimals(kind.item_type)))
+    return kind
 
 
 def _as_lists(array: pa.MapArray) -> pa.ListArray:

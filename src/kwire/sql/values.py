@@ -18,7 +18,8 @@ from kwire.schemas.choice import SchemaChoice, open_registry, subject_name
 from kwire.schemas.json_inference import infer_json
 from kwire.schemas.registry import Registry
 from kwire.schemas.typed_json import JsonColumn, JsonDecoder
-from kwire.schemas.value_decoder import ValueDecoder
+from kwire.schemas.unions import conform, without_wide_decimals
+from kwire.schemas.value_decoder import ValueDecoder, finished_type
 
 __all__ = ["ValueColumn", "ValueColumns", "infer_json_column", "json_column", "registry_columns", "text_column"]
 
@@ -153,9 +154,15 @@ def registry_columns(
 
 def _registry_column(choice: SchemaChoice) -> ValueColumn:
     chosen = choice.resolve()
-    kind = ValueDecoder(chosen).type
-    assert kind is not None  # the choice has a topic
-    return ValueColumn(type=kind, decoder=lambda: ValueDecoder(chosen).decode, with_headers=True)
+    stored = ValueDecoder(chosen).type
+    assert stored is not None  # the choice has a topic
+    kind = without_wide_decimals(stored)
+
+    def decoder() -> Decode:
+        decode = ValueDecoder(chosen).decode
+        return lambda values, headers: conform(decode(values, headers), finished_type(kind, "deadletter"))
+
+    return ValueColumn(type=kind, decoder=decoder, with_headers=True)
 
 
 def _decode_text(values: pa.Array, headers: pa.Array | None) -> pa.Array:

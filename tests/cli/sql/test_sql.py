@@ -148,13 +148,24 @@ def test_times_in_another_zone(kwire: Callable, tmp_path: Path) -> None:
 
 def test_lists_of_nulls_without_a_type(kwire: Callable, tmp_path: Path) -> None:
     """DuckDB has such a type for Avro's arrays of null."""
-    folder = tmp_path / "registry"
-    folder.mkdir()
-    nulls = {"name": "d", "type": {"type": "array", "items": "null"}}
-    (folder / "late-value.1.1.avsc").write_text(json.dumps({"type": "record", "name": "T", "fields": [nulls]}))
-    data = _one_record(tmp_path / "data", b"\0\0\0\0\1\4\0")
-    result = kwire("sql", data, "SELECT value FROM late", "--registry", folder, "--format", "jsonl")
-    assert (result.code, result.out) == (0, '{"value":{"d":[null,null]}}\n')
+    arguments = _one_avro_record(tmp_path, {"type": "array", "items": "null"}, b"\4\0")
+    result = kwire(*arguments, "SELECT value FROM late", "--format", "jsonl")
+    assert (result.code, result.out) == (0, '{"value":{"id":1,"d":[null,null]}}\n')
+
+
+def test_decimals_above_38_digits_are_text(kwire: Callable, tmp_path: Path) -> None:
+    wide = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": 2, "name": "w"}
+    nested = {"type": "array", "items": {"type": "map", "values": ["null", wide]}}
+    arguments = _one_avro_record(tmp_path, nested, b"\2\4\2a\2\4\4\xd2\2b\0\0\0")
+    value = {"id": 1, "d": [[["a", "12.34"], ["b", None]]]}
+    for query, row in [
+        ("SELECT value, value_error FROM late", {"value": value, "value_error": None}),
+        ("SELECT count(*) AS n FROM late", {"n": 1}),
+        ("SELECT value.d[1]['a']::DECIMAL(38, 2) AS d FROM late", {"d": "12.34"}),
+    ]:
+        result = kwire(*arguments, query, "--format", "jsonl")
+        assert (result.code, result.err) == (0, "")
+        assert json.loads(result.out) == row
 
 
 def test_a_type_without_values_in_python(kwire: Callable, tmp_path: Path) -> None:
@@ -162,6 +173,16 @@ def test_a_type_without_values_in_python(kwire: Callable, tmp_path: Path) -> Non
     result = kwire("sql", _one_record(tmp_path), query)
     assert result.code == 2
     assert "column 'u': sparse_union<t: timestamp[us]=0> cannot be shown" in result.err
+
+
+def _one_avro_record(root: Path, kind: object, body: bytes) -> list[str | Path]:
+    """Write one record with the fields id, 1, and d; return arguments, less the query, to query the topic `late`."""
+    registry = root / "registry"
+    registry.mkdir()
+    fields = [{"name": "id", "type": "long"}, {"name": "d", "type": kind}]
+    schema = {"type": "record", "name": "T", "fields": fields}
+    (registry / "late-value.1.1.avsc").write_text(json.dumps(schema))
+    return ["sql", "--registry", registry, _one_record(root / "data", b"\0\0\0\0\1\2" + body)]
 
 
 def _one_record(root: Path, value: bytes = b"v") -> Path:
