@@ -144,6 +144,33 @@ def test_an_export_contains_the_remaining_records(changing: tuple[PartitionLog, 
     assert done.records >= len(offsets(LogDirectory(data)["orders", 0])) - ROLLED
 
 
+class SwappingStore(ChangingStore):
+    """A store that changes a directory right after a reader lists it."""
+
+    def list_files(self, path: str, measured: tuple[str, ...]) -> dict[str, Entry | None]:
+        found = super().list_files(path, measured)
+        if self.changes:
+            self.changes.pop(0)()
+        return found
+
+
+def test_segments_that_are_swapped_in_during_a_read_are_read(copied: Copied) -> None:
+    """A new listing has the `.swap` file, which then gets its final name."""
+    data = copied("modern", "orders-0")
+    store = SwappingStore(str(data), [])
+    reader = PartitionLog(store, "orders-0", "orders", 0).read_arrow(columns=["offset"], max_bytes=1000)
+    read = reader.read_next_batch().column("offset").to_pylist()
+    one, two = (data / "orders-0" / f"{base:020d}.log" for base in (844, 2238))
+    swap = one.with_suffix(".log.swap")
+    swap.write_bytes(one.read_bytes() + two.read_bytes())
+    one.unlink()
+    two.unlink()
+    store.changes = [lambda: swap.rename(one) and None]
+    read += reader.read_all().column("offset").to_pylist()
+    assert store.changes == []
+    assert read == offsets(LogDirectory(data)["orders", 0])
+
+
 def test_a_topic_deleted_meanwhile_is_not_damage(copied: Copied) -> None:
     data = copied("modern", "orders-0")
     shutil.copytree(data / "orders-0", data / "kept-0")

@@ -7,17 +7,29 @@ listing causes, such as a missing file, says nothing about the log.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from kwire.errors import LogError
 
-if TYPE_CHECKING:
-    from kwire.log.reading.readable_log import ReadableLog
-
 __all__ = ["TRIES", "retry_on_change"]
 
+
+class Relisted(Protocol):
+    """What a ReadableLog and a PartitionListing have in common."""
+
+    def reopened(self) -> Self:
+        """Return the same partition as it is now."""
+
+    def has_changed(self, again: Self) -> bool:
+        """Return whether `again`, reopened later, shows that files changed meanwhile."""
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the partition has been deleted."""
+
+
 T = TypeVar("T")
-L = TypeVar("L", bound="ReadableLog")
+L = TypeVar("L", bound=Relisted)
 
 TRIES = 10
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from kwire.errors import LogError
 from kwire.log.files.segment import Segment
 from kwire.log.reading.partition_listing import PartitionListing
-from kwire.log.reading.relisting import TRIES
+from kwire.log.reading.relisting import TRIES, retry_on_change
 from kwire.storage.store import StoredFile
 
 __all__ = ["is_expired", "open_segments"]
@@ -29,15 +29,17 @@ def open_segments(log: L, start: int, end: int) -> Iterator[tuple[L, Segment, St
             try:
                 file = segment.open()
             except LogError:
-                again = log.reopened()
-                if tries == TRIES or log.is_deleted or not log.has_changed(again) or is_lost(segment, log, again):
+                if tries == TRIES or log.is_deleted:
+                    raise
+                again = relisted(log)
+                if not log.has_changed(again) or is_lost(segment, log, again):
                     raise
                 check_end(again, end)
                 log, tries = again, tries + 1
                 break
             with file:
                 if segment.next_base is not None and file.size() != segment.size_bytes and tries < TRIES:
-                    again, tries = log.reopened(), tries + 1
+                    again, tries = relisted(log), tries + 1
                     if log.has_changed(again):
                         check_end(again, end)
                         log = again
@@ -54,6 +56,16 @@ def check_end(log: PartitionListing, end: int) -> None:
     if now < end:
         what = f"the log ends at offset {now}, and ended at {end} or above when the read began"
         raise LogError(f"{what}: it was truncated, or files were removed", log.url)
+
+
+def relisted(log: L) -> L:
+    """Return the log with a new listing that has its segments: a `.swap` file may be renamed before it is opened."""
+
+    def listed(again: L) -> L:
+        again.segments  # noqa: B018
+        return again
+
+    return retry_on_change(log.reopened(), listed)
 
 
 def is_expired(log: PartitionListing, segment: Segment) -> bool:
