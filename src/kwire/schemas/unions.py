@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kwire.errors import InvalidSchema
 
-__all__ = ["conform", "merge_types", "missing_field", "without_wide_decimals"]
+__all__ = ["conform", "merge_types", "missing_field", "with_unique_keys", "without_wide_decimals"]
 
 Path = tuple[str, ...]
 NUMBERS = (pa.int32(), pa.int64(), pa.float64())
@@ -118,6 +119,36 @@ def without_wide_decimals(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_map(kind):
         return pa.map_(kind.key_type, kind.item_field.with_type(without_wide_decimals(kind.item_type)))
     return kind
+
+
+def with_unique_keys(array: pa.Array) -> pa.Array:
+    """Return the array whose maps have the last entry of each key, as JSON's objects do: engines refuse others."""
+    kind = array.type
+    if not _has_map(kind):
+        return array
+    if pa.types.is_struct(kind):
+        children = [with_unique_keys(array.field(index)) for index in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(children, fields=list(kind), mask=array.is_null())
+    if pa.types.is_list(kind):
+        values = with_unique_keys(array.flatten())
+        return pa.ListArray.from_arrays(_offsets(array), values, type=kind, mask=array.is_null())
+    lists = _as_lists(array)
+    entries, offsets = lists.flatten(), _offsets(lists)
+    keys = entries.field(0).dictionary_encode()
+    of_maps = pc.list_parent_indices(lists).to_numpy() * len(keys.dictionary) + keys.indices.to_numpy()
+    if pc.count_distinct(pa.array(of_maps)).as_py() < len(entries):
+        _, last = np.unique(of_maps[::-1], return_index=True)
+        kept = np.sort(len(entries) - 1 - last)
+        offsets = pa.array(np.searchsorted(kept, offsets.to_numpy()), pa.int32())
+        entries = entries.take(pa.array(kept))
+    items = with_unique_keys(entries.field(1))
+    return pa.MapArray.from_arrays(_with_nulls(offsets, array), entries.field(0), items, type=kind)
+
+
+def _has_map(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return any(_has_map(each.type) for each in kind)
+    return pa.types.is_map(kind) or (pa.types.is_list(kind) and _has_map(kind.value_type))
 
 
 def _as_lists(array: pa.MapArray) -> pa.ListArray:

@@ -18,7 +18,7 @@ from kwire.schemas.choice import SchemaChoice, open_registry, subject_name
 from kwire.schemas.json_inference import infer_json
 from kwire.schemas.registry import Registry
 from kwire.schemas.typed_json import JsonColumn, JsonDecoder
-from kwire.schemas.unions import conform, without_wide_decimals
+from kwire.schemas.unions import conform, with_unique_keys, without_wide_decimals
 from kwire.schemas.value_decoder import ValueDecoder, finished_type
 
 __all__ = ["ValueColumn", "ValueColumns", "infer_json_column", "json_column", "registry_columns", "text_column"]
@@ -160,7 +160,8 @@ def _registry_column(choice: SchemaChoice) -> ValueColumn:
 
     def decoder() -> Decode:
         decode = ValueDecoder(chosen).decode
-        return lambda values, headers: conform(decode(values, headers), finished_type(kind, "deadletter"))
+        finished = finished_type(kind, "deadletter")
+        return lambda values, headers: with_unique_keys(conform(decode(values, headers), finished))
 
     return ValueColumn(type=kind, decoder=decoder, with_headers=True)
 

@@ -168,6 +168,16 @@ def test_decimals_above_38_digits_are_text(kwire: Callable, tmp_path: Path) -> N
         assert json.loads(result.out) == row
 
 
+def test_maps_have_the_last_of_equal_keys(kwire: Callable, tmp_path: Path) -> None:
+    """DuckDB refuses two; Avro does not forbid them."""
+    nested = {"type": "array", "items": {"type": "map", "values": {"type": "map", "values": "int"}}}
+    body = b"\4" + b"\4\2a\0\2a\6\2x\2\2y\4\2x\6\0\0" + b"\2\2a\0\0" + b"\0"
+    arguments = _one_avro_record(tmp_path, nested, body)
+    result = kwire(*arguments, "SELECT value.d, value_error AS e FROM late", "--format", "jsonl")
+    assert (result.code, result.err) == (0, "")
+    assert json.loads(result.out) == {"d": [[["a", [["y", 2], ["x", 3]]]], [["a", []]]], "e": None}
+
+
 def test_a_type_without_values_in_python(kwire: Callable, tmp_path: Path) -> None:
     query = "SELECT union_value(t := timestamp '20000-01-01') AS u"
     result = kwire("sql", _one_record(tmp_path), query)
