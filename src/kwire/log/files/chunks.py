@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from kwire.errors import CorruptBatch
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch, read_batches
+from kwire.records.format.batch import WAY_OUT
 from kwire.records.format.batch_header import FRAME_BYTES, LARGEST_SIZE, batch_bytes
 from kwire.storage.store import StoredFile
 
@@ -75,7 +76,7 @@ class Chunks:
         if total <= len(self._chunk) or self.position + total > min(self._stop, self._file.size()):
             return False
         if total > self._max_batch_bytes:
-            what = f"a batch of {total} bytes, above max_decompressed_bytes={self._max_batch_bytes}"
+            what = f"a batch of {total} bytes, above max_decompressed_bytes={self._max_batch_bytes}, {WAY_OUT}"
             self.refused = CorruptBatch(what, self.position, (), self._file.url)
             return False
         self._want = total

@@ -219,6 +219,10 @@ def unknown_codec(codec: int) -> str:
     return f"unknown compression type id {codec}"
 
 
+WAY_OUT = 'the limit of one batch; SQL leaves it out with "offset" < first OR "offset" > last'
+"""What to do about a batch above max_decompressed_bytes, which SQL has no setting for."""
+
+
 def too_large(codec: Compression, limit: int) -> str:
     """The error text for records above the limit."""
-    return f"{codec.text} payload decompresses to more than max_decompressed_bytes={limit}"
+    return f"{codec.text} payload decompresses to more than max_decompressed_bytes={limit}, {WAY_OUT}"
