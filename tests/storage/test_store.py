@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import threading
@@ -18,7 +19,7 @@ from kwire.log import LogDirectory, plan_splits, read_split
 from kwire.records.columns.reader import COLUMNS
 from kwire.storage.cached_store import StoreCache
 from kwire.storage.open_store import open_store
-from kwire.storage.store import LocalStore, parent_of
+from kwire.storage.store import NAMES_OF_ONE_CALL, LocalStore, parent_of
 from tests.log.expected import ISOLATIONS, read_arrow, read_objects, rows_of
 from tests.object_store import ObjectStore
 
@@ -284,3 +285,48 @@ def test_a_file_without_permission_is_reported(source: Path, tmp_path: Path) -> 
     with pytest.raises(LogError, match="Permission denied") as caught:
         list(LogDirectory(tmp_path)["t", 0].read())
     assert caught.value.file == str(segment)
+
+
+@pytest.mark.parametrize("others", [0, NAMES_OF_ONE_CALL])
+def test_a_file_that_is_renamed_during_a_listing_is_in_it(
+    others: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a broker does after a compaction: a reader missed the segment, and took its offsets for compacted away."""
+    for i in range(others):
+        (tmp_path / f"other-{i}").touch()
+    (tmp_path / "0.log.swap").write_bytes(b"data")
+    real, renames = os.scandir, [("0.log.swap", "0.log"), ("0.log", "1.log")]
+
+    @contextlib.contextmanager
+    def scandir(path: str) -> Iterator[list[os.DirEntry[str]]]:
+        with real(path) as entries:
+            names = list(entries)
+        if renames:
+            old, new = renames.pop(0)
+            (tmp_path / old).rename(tmp_path / new)
+        yield names
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    store = LocalStore(str(tmp_path))
+    if others:
+        assert "1.log" in store.list_files("", ())
+        assert not renames
+        renames += [("1.log", "2.log")]
+    assert [each.name for each in store.list("") if each.size_bytes] == ["1.log" if not others else "2.log"]
+    assert store.list_files("", (".log",)).keys() >= {"2.log" if others else "1.log"}
+
+
+def test_a_directory_that_changes_all_the_time_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.scandir
+
+    @contextlib.contextmanager
+    def scandir(path: str) -> Iterator[list[os.DirEntry[str]]]:
+        (tmp_path / "0.log").touch()
+        with real(path) as entries:
+            names = list(entries)
+        (tmp_path / "0.log").unlink()
+        yield names
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(LogError, match="its files are renamed or removed all the time"):
+        LocalStore(str(tmp_path)).list("")

@@ -31,6 +31,8 @@ LOCAL_WINDOW_BYTES = 4096
 REMOTE_WINDOW_BYTES = 1 << 20
 REMOTE_MOST_WINDOW_BYTES = 8 << 20
 PARALLEL = 16  # requests at a time
+LISTINGS = 100  # of a directory that changes, before it is given up
+NAMES_OF_ONE_CALL = 256  # of a local directory
 
 
 class Entry(NamedTuple):
@@ -164,47 +166,19 @@ class LocalStore(Store):
 
     def list(self, path: str) -> list[Entry]:
         """List files and directories; pipes, sockets and dangling links are skipped. Raises LogError."""
-        url = self.url_of(path)
-        entries = []
-        try:
-            with os.scandir(url) as names:
-                for name in names:
-                    try:
-                        directory = name.is_dir()
-                        if not directory and not name.is_file():
-                            continue  # a pipe or socket would block the reader
-                        stat = name.stat()
-                    except OSError:
-                        continue  # removed during the listing, or a dangling link
-                    entries.append(
-                        Entry(
-                            name=name.name,
-                            is_directory=directory,
-                            size_bytes=0 if directory else stat.st_size,
-                            modified_ms=stat.st_mtime_ns // 1_000_000,
-                            is_link=name.is_symlink(),
-                        )
-                    )
-        except OSError as error:
-            raise LogError(f"cannot list this directory: {cause(error)}", url) from error
+        entries = _listed(self.url_of(path), _entry)
         return sorted(entries, key=lambda entry: entry.name)
 
     def list_files(self, path: str, measured: tuple[str, ...]) -> dict[str, Entry | None]:
         """List files like list, in no order, with entries for the endings `measured` only. Raises LogError."""
-        url = self.url_of(path)
-        files: dict[str, Entry | None] = {}
-        try:
-            with os.scandir(url) as names:
-                for each in names:
-                    try:
-                        if each.is_file():
-                            name = each.name
-                            files[name] = _measure(each) if name.endswith(measured) else None
-                    except OSError:
-                        continue  # removed during the listing
-        except OSError as error:
-            raise LogError(f"cannot list this directory: {cause(error)}", url) from error
-        return files
+
+        def file(each: os.DirEntry[str]) -> tuple[str, Entry | None] | None:
+            if not each.is_file():
+                return None
+            name = each.name
+            return name, _measure(each) if name.endswith(measured) else None
+
+        return dict(_listed(self.url_of(path), file))
 
     def open(self, path: str, *, is_closed: bool = False) -> StoredFile:
         """Open a file. Raises LogError."""
@@ -223,6 +197,47 @@ class LocalStore(Store):
         if not os.path.exists(self.url):
             raise LogError("no such file or directory", self.url)
         return os.path.isfile(self.url)
+
+
+def _listed(url: str, convert: Callable[[os.DirEntry[str]], R | None]) -> list[R]:
+    """Return what is not None of the converted entries of a local directory. Raises LogError.
+
+    A broker renames files meanwhile. The names of a small directory are read in one system call; a file that is gone
+    when it is measured may have another name by then, which is not among them. So they are listed again.
+    """
+    for _ in range(LISTINGS):
+        try:
+            with os.scandir(url) as found:
+                entries = list(found)
+        except OSError as error:
+            raise LogError(f"cannot list this directory: {cause(error)}", url) from error
+        converted = []
+        for each in entries:
+            try:
+                converted.append(convert(each))
+            except FileNotFoundError:
+                break
+            except OSError:
+                continue  # such as a link to itself
+        else:
+            if len(entries) <= NAMES_OF_ONE_CALL or {each.name for each in entries} == set(os.listdir(url)):
+                return [each for each in converted if each is not None]
+    raise LogError("cannot list this directory: its files are renamed or removed all the time", url)
+
+
+def _entry(name: os.DirEntry[str]) -> Entry | None:
+    """Return a file or directory; None for others: a pipe or socket would block the reader. Raises OSError."""
+    is_directory = name.is_dir()
+    if not is_directory and not name.is_file():
+        return None
+    stat = name.stat()
+    return Entry(
+        name=name.name,
+        is_directory=is_directory,
+        size_bytes=0 if is_directory else stat.st_size,
+        modified_ms=stat.st_mtime_ns // 1_000_000,
+        is_link=name.is_symlink(),
+    )
 
 
 def _measure(name: os.DirEntry[str]) -> Entry:
