@@ -443,7 +443,7 @@ def test_an_unreadable_log_file_is_one_finding(which: int, copied: Copied, monke
     refused = log.segments[which].path
     original = LocalStore.open
 
-    def opened(store: LocalStore, path: str) -> StoredFile:
+    def opened(store: LocalStore, path: str, **options: bool) -> StoredFile:
         if path == refused:
             raise LogError("cannot be opened: Permission denied", store.url_of(path))
         return original(store, path)

@@ -434,7 +434,7 @@ def test_planning_whole_partitions_opens_no_file(modern: Path, monkeypatch: pyte
     everything = read(tasks(modern))
     bounded = read(tasks(modern, endingTimestamp=1 << 50))
     opened: list[str] = []
-    monkeypatch.setattr(LocalStore, "open", lambda self, path: opened.append(path) or LocalFile(self.url_of(path)))
+    monkeypatch.setattr(LocalStore, "open", lambda self, path, **_: opened.append(path) or LocalFile(self.url_of(path)))
     planned = tasks(modern)
     assert opened == ["trimmed-0/00000000000000000000.log"] * opened.count("trimmed-0/00000000000000000000.log")
     assert read(planned) == everything == bounded
