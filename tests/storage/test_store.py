@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import shutil
 import threading
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -329,4 +330,20 @@ def test_a_directory_that_changes_all_the_time_is_an_error(tmp_path: Path, monke
 
     monkeypatch.setattr(os, "scandir", scandir)
     with pytest.raises(LogError, match="its files are renamed or removed all the time"):
+        LocalStore(str(tmp_path)).list("")
+
+
+def test_a_large_directory_that_is_removed_during_a_listing_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for i in range(NAMES_OF_ONE_CALL + 1):
+        (tmp_path / f"{i}").touch()
+    real = os.listdir
+
+    def listdir(path: str) -> list[str]:
+        shutil.rmtree(tmp_path)
+        return real(path)
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    with pytest.raises(LogError, match="cannot list this directory: No such file or directory"):
         LocalStore(str(tmp_path)).list("")

@@ -175,8 +175,7 @@ class LocalStore(Store):
         def file(each: os.DirEntry[str]) -> tuple[str, Entry | None] | None:
             if not each.is_file():
                 return None
-            name = each.name
-            return name, _measure(each) if name.endswith(measured) else None
+            return each.name, _entry(each) if each.name.endswith(measured) else None
 
         return dict(_listed(self.url_of(path), file))
 
@@ -205,24 +204,30 @@ def _listed(url: str, convert: Callable[[os.DirEntry[str]], R | None]) -> list[R
     A broker renames files meanwhile. The names of a small directory are read in one system call; a file that is gone
     when it is measured may have another name by then, which is not among them. So they are listed again.
     """
-    for _ in range(LISTINGS):
-        try:
+    try:
+        for _ in range(LISTINGS):
             with os.scandir(url) as found:
                 entries = list(found)
-        except OSError as error:
-            raise LogError(f"cannot list this directory: {cause(error)}", url) from error
-        converted = []
-        for each in entries:
-            try:
-                converted.append(convert(each))
-            except FileNotFoundError:
-                break
-            except OSError:
-                continue  # such as a link to itself
-        else:
-            if len(entries) <= NAMES_OF_ONE_CALL or {each.name for each in entries} == set(os.listdir(url)):
-                return [each for each in converted if each is not None]
+            converted = _converted(entries, convert)
+            is_whole = len(entries) <= NAMES_OF_ONE_CALL or {each.name for each in entries} == set(os.listdir(url))
+            if converted is not None and is_whole:
+                return converted
+    except OSError as error:
+        raise LogError(f"cannot list this directory: {cause(error)}", url) from error
     raise LogError("cannot list this directory: its files are renamed or removed all the time", url)
+
+
+def _converted(entries: list[os.DirEntry[str]], convert: Callable[[os.DirEntry[str]], R | None]) -> list[R] | None:
+    """Return what is not None of the converted entries; None if one is gone."""
+    converted = []
+    for each in entries:
+        try:
+            converted.append(convert(each))
+        except FileNotFoundError:
+            return None
+        except OSError:
+            continue  # such as a link to itself
+    return [each for each in converted if each is not None]
 
 
 def _entry(name: os.DirEntry[str]) -> Entry | None:
@@ -237,17 +242,6 @@ def _entry(name: os.DirEntry[str]) -> Entry | None:
         size_bytes=0 if is_directory else stat.st_size,
         modified_ms=stat.st_mtime_ns // 1_000_000,
         is_link=name.is_symlink(),
-    )
-
-
-def _measure(name: os.DirEntry[str]) -> Entry:
-    """Return the entry of a local file. Raises OSError."""
-    stat = name.stat()
-    return Entry(
-        name=name.name,
-        is_directory=False,
-        size_bytes=stat.st_size,
-        modified_ms=stat.st_mtime_ns // 1_000_000,
     )
 
 
