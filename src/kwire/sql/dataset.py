@@ -28,6 +28,7 @@ from kwire.log.reading.partition_log import PartitionLog
 from kwire.log.reading.readable_log import ReadableLog
 from kwire.log.reading.relisting import retry_on_change
 from kwire.log.reading.runs import Isolation
+from kwire.log.reading.segment_runs import check_end
 from kwire.records.columns.reader import arrow_schema
 from kwire.sql.matching import Matching, named_columns
 from kwire.sql.parallel import run_parallel
@@ -244,9 +245,7 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
         with self._asking:
             stored = self._values.stored_columns(wanted)
             pinned = log.pin(*offsets, self._isolation)
-            if pinned.end_offset < offsets[1]:
-                what = f"the log ends at offset {pinned.end_offset}, and ended at {offsets[1]} when the query began"
-                raise LogError(f"{what}: it was truncated, or files were removed", log.url)
+            check_end(pinned.end_offset, offsets[1], log.url)
             batches = read_warning(pinned, stored, skip_missing=False, max_bytes=BATCH_BYTES)
         for batch in self._values.decode(batches, wanted):
             self.rows_read += batch.num_rows

@@ -11,7 +11,7 @@ from kwire.log.reading.partition_listing import PartitionListing
 from kwire.log.reading.relisting import TRIES, retry_on_change
 from kwire.storage.store import StoredFile
 
-__all__ = ["is_expired", "open_segments"]
+__all__ = ["check_end", "is_expired", "open_segments"]
 
 L = TypeVar("L", bound=PartitionListing)
 
@@ -34,14 +34,14 @@ def open_segments(log: L, start: int, end: int) -> Iterator[tuple[L, Segment, St
                 again = relisted(log)
                 if not log.has_changed(again) or is_lost(segment, log, again):
                     raise
-                check_end(again, end)
+                check_end(end_of(again), end, again.url)
                 log, tries = again, tries + 1
                 break
             with file:
                 if segment.next_base is not None and file.size() != segment.size_bytes and tries < TRIES:
                     again, tries = relisted(log), tries + 1
                     if log.has_changed(again):
-                        check_end(again, end)
+                        check_end(end_of(again), end, again.url)
                         log = again
                         break
                 yield log, segment, file, offset
@@ -50,12 +50,16 @@ def open_segments(log: L, start: int, end: int) -> Iterator[tuple[L, Segment, St
             return
 
 
-def check_end(log: PartitionListing, end: int) -> None:
-    """Raise LogError if a new listing ends before `end`, where the log ended before: its last records are gone."""
-    now = log.segments[-1].end().next_offset if log.segments else 0
+def end_of(log: PartitionListing) -> int:
+    """Return the offset that a listing ends at, 0 without segments."""
+    return log.segments[-1].end().next_offset if log.segments else 0
+
+
+def check_end(now: int, end: int, url: str) -> None:
+    """Raise LogError if a log ends before `end`, where it ended before: its last records are gone."""
     if now < end:
         what = f"the log ends at offset {now}, and ended at {end} or above when the read began"
-        raise LogError(f"{what}: it was truncated, or files were removed", log.url)
+        raise LogError(f"{what}: it was truncated, or files were removed", url)
 
 
 def relisted(log: L) -> L:
