@@ -149,13 +149,14 @@ class _UnionDecoder:
         kind = self.type
         if kind is None:
             kind = merge_types([each.type for each in decoders if not isinstance(each, str)] or [pa.null()])
+        only = decoders[0] if grouped.is_uniform else None
+        if only is not None and not isinstance(only, str) and self._fault(only.type, kind) is None:
+            decoded = only.decode(values, grouped.skip)
+            return Decoded(conform(decoded.array, kind), grouped.with_ids(decoded.errors))
         parts, places = [pa.nulls(1, kind)], np.zeros(len(values), np.int64)
         size = 1
         for number, decoder in enumerate(decoders):
             fault = decoder if isinstance(decoder, str) else self._fault(decoder.type, kind)
-            if grouped.is_uniform and fault is None and not isinstance(decoder, str):
-                decoded = decoder.decode(values, grouped.skip)
-                return Decoded(conform(decoded.array, kind), grouped.with_ids(decoded.errors))
             rows = np.flatnonzero(grouped.index == number)
             if fault is not None or isinstance(decoder, str):
                 grouped.errors += grouped.with_ids(RowError(row, 0, str(fault)) for row in rows.tolist())
