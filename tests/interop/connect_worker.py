@@ -116,7 +116,7 @@ class Worker:
         self.process.wait(HANG_S)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         self.process.kill()
         self.process.wait()
 
@@ -147,7 +147,7 @@ class Committed:
         self.values: list[str] = []
 
     def has(self, count: int) -> Callable[[], bool]:
-        """Return a function that reads and says whether there are so many values."""
+        """Return a function that reads and says whether there are this many values."""
 
         def read() -> bool:
             for message in self.consumer.consume(1000, 0.1):

@@ -70,14 +70,18 @@ def copy_files(servers: str, folder: Path, disturb: Disturb) -> dict[str, Any]:
     disturb: called six times with a number while lines are on their way.
     """
     files = Files(servers, folder)
+
+    def disturbed(*numbers: int) -> None:
+        for number in numbers:
+            files.write(100)
+            disturb(number)
+
     with workers(servers, folder) as start:
         first = start("first")
         first.create("source", SOURCE, file=files.source, topic="lines", batch_size=BATCH, tasks_max=1)
         first.create("sink", SINK, file=files.sink, topics="lines", tasks_max=2, errors_tolerance="none")
         until(lambda: first.shares(TASKS) == {first.id: (2, 3)})
-        for number in (0, 1):
-            files.write(100)
-            disturb(number)
+        disturbed(0, 1)
         files.arrive()
 
         second = start("second")
@@ -86,9 +90,7 @@ def copy_files(servers: str, folder: Path, disturb: Disturb) -> dict[str, Any]:
         files.write(100)
         lost.kill()
         until(lambda: left.shares(TASKS) == {left.id: (2, 3)})
-        for number in (2, 3):
-            files.write(100)
-            disturb(number)
+        disturbed(2, 3)
         files.arrive()
 
         third = start("third")
@@ -97,9 +99,7 @@ def copy_files(servers: str, folder: Path, disturb: Disturb) -> dict[str, Any]:
         files.write(100)
         zombie.pause()
         until(lambda: alive.shares(TASKS) == {alive.id: (2, 3)})
-        for number in (4, 5):
-            files.write(100)
-            disturb(number)
+        disturbed(4, 5)
         zombie.resume()
         until(lambda: is_balanced(alive, zombie))
         files.write(100)

@@ -37,7 +37,7 @@ def test_a_misspelt_name_is_reported_once(format: str, name: str, meant: str, ca
 
 @pytest.mark.parametrize("name", ["x-amz-acl", "bucket_owner", "region_of_the_moon", "header.X-Tenant", "lake"])
 def test_names_of_other_kinds_are_not(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    """A catalog may have properties of its own, and a release of a library new ones."""
+    """A catalog may define more properties, and a release of a library may have new names."""
     for library in ("delta-rs", "PyIceberg"):
         warn_of_misspelt([name], library, "orders")
     assert not caplog.records

@@ -146,7 +146,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         return self._plan(() if key else sort_by, is_staged=bool(key))
 
     def check_layout(self, layout: Layout) -> None:
-        """Raise TableError if the table is divided otherwise than a layout says; each write has an order of its own."""
+        """Raise TableError if the table is divided otherwise than a layout says; each write may be sorted anew."""
         if self._table is not None:
             check_kept("partitionBy", layout.partition_by, self._table.metadata().partition_columns, self.name)
 

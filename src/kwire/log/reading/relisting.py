@@ -18,7 +18,7 @@ class Relisted(Protocol):
     """What a ReadableLog and a PartitionListing have in common."""
 
     def reopened(self) -> Self:
-        """Return the same partition as it is now."""
+        """Return the same partition with a new listing."""
 
     def has_changed(self, again: Self) -> bool:
         """Return whether `again`, reopened later, shows that files changed meanwhile."""
