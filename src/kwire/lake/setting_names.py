@@ -1,6 +1,7 @@
 """Names of options of object stores and of properties of catalogs: delta-rs and PyIceberg ignore unknown ones.
 
-Neither list is complete: delta-rs' names change with its releases, and a catalog may define more properties. So an unknown name is reported only if it is almost one of the names here.
+Neither list is complete: delta-rs' names change with its releases, and a catalog may define more properties. So an
+unknown name is reported only if it is almost one of the names here.
 
 Source: object_store 0.13's AmazonS3ConfigKey, AzureConfigKey, GoogleConfigKey and ClientConfigKey; delta-rs' constants;
 PyIceberg 0.12's constants and configuration page.
