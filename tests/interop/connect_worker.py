@@ -69,8 +69,12 @@ class Worker:
             with urllib.request.urlopen(request, timeout=60) as response:
                 return json.loads(response.read() or b"{}")
         except (URLError, TimeoutError, ConnectionError):
-            assert self.process.poll() is None, "the worker has ended"
+            self.check_runs()
             return None
+
+    def check_runs(self) -> None:
+        """Check that the process has not ended."""
+        assert self.process.poll() is None, self.log.read_text()[-2000:]
 
     def insist(self, method: str, path: str, body: object = None) -> Any:
         """Ask until the worker responds."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.broker.wire import RawClient
+from tests.interop.real_cluster import NODES, RealCluster
 from tests.waiting import until
 from tools import kafka
 
@@ -24,56 +24,14 @@ from kwire.records import BatchBuilder
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
-NODES = (1, 2, 3)
 REPLICAS = {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2], 3: [1], 4: [2, 3]}
 TOPIC = "t"
-
-
-class KafkaNode(kafka.KafkaBroker):
-    """A node of a real cluster."""
-
-    def __init__(self, directory: Path, node_id: int, controllers: dict[int, int], **settings: str | int) -> None:
-        super().__init__(directory, version="3.9.1", heap="256m", **settings)
-        own = controllers[node_id]
-        self.settings |= {
-            "node.id": node_id,
-            "broker.rack": f"r{node_id}",
-            "controller.quorum.voters": ",".join(f"{each}@127.0.0.1:{port}" for each, port in controllers.items()),
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{own}",
-            "offsets.topic.num.partitions": 3,
-            "offsets.topic.replication.factor": 3,
-            "auto.leader.rebalance.enable": "false",
-            "default.replication.factor": 3,
-        }
-
-
-class Real:
-    """A real cluster with the methods of Cluster that the comparison needs."""
-
-    def __init__(self, directory: Path, cleanup: contextlib.ExitStack) -> None:
-        controllers = {node_id: kafka.free_port() for node_id in NODES}
-        self.nodes = {each: KafkaNode(directory / str(each), each, controllers) for each in NODES}
-        with ThreadPoolExecutor(len(self.nodes)) as threads:  # none is ready before the others are
-            for started in list(threads.map(KafkaNode.__enter__, self.nodes.values())):
-                cleanup.callback(started.stop, kill=True)  # without a quorum it would not end
-        self.bootstrap_servers = ",".join(node.bootstrap_servers for node in self.nodes.values())
-
-    def stop(self, node_id: int) -> None:
-        """Stop a node."""
-        self.nodes[node_id].stop()
-
-    def crash(self, node_id: int) -> None:
-        """Kill a node."""
-        self.nodes[node_id].stop(kill=True)
-
-    def advance(self, _ms: int) -> None:
-        """Sessions end without help."""
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], list[Any]]:
     with contextlib.ExitStack() as cleanup:
-        theirs = observe(Real(tmp_path_factory.mktemp("kafka"), cleanup))
+        theirs = observe(RealCluster(tmp_path_factory.mktemp("kafka"), cleanup))
     with Cluster(nodes=3, racks=["r1", "r2", "r3"], replica_selector_class="", min_insync_replicas=1) as ours:
         mine = observe(ours)
     return mine, theirs
@@ -88,7 +46,7 @@ def test_clients_see_the_same_of_both(seen: tuple[list[Any], list[Any]]) -> None
 
 def test_clients_see_the_same_of_a_node_that_was_killed(tmp_path: Path) -> None:
     with contextlib.ExitStack() as cleanup:
-        theirs = observe_crash(Real(tmp_path, cleanup))
+        theirs = observe_crash(RealCluster(tmp_path, cleanup))
     with Cluster(nodes=3, racks=["r1", "r2", "r3"], replica_selector_class="", min_insync_replicas=1) as ours:
         mine = observe_crash(ours)
     assert len(mine) == len(theirs) > 30

@@ -1,25 +1,27 @@
-"""Kafka Connect 4.3 in distributed mode on our cluster and on a real Kafka 4.4.0: two workers share connectors for
-files, crash, stand still and restart. Each line of the source is committed once, and internal topics have the same
-content, also when leaders and coordinators move and nodes stop meanwhile.
+"""Kafka Connect 4.3 in distributed mode on three nodes of ours and of a real Kafka 4.4.0.
+
+Two workers share connectors for files, crash, stand still and restart, while leaders and coordinators move and nodes
+stop. Each line of the source is committed once, and internal topics have the same content.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 from tests.interop.connect_worker import TOPICS, Committed, Worker, cleanup_policies, read_all, workers
+from tests.interop.real_cluster import RealCluster
 from tests.waiting import until
-from tools import kafka
 
 from kwire.broker import Broker, Cluster
 
-pytestmark = [pytest.mark.jvm, pytest.mark.slow]
+pytestmark = [pytest.mark.jvm, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
@@ -30,8 +32,7 @@ LINE_BYTES = 600
 """More than half of the source's buffer: the lines left in it after a full batch wait until the file grows."""
 BATCH = 5
 """Lines in a transaction."""
-CLEANER: dict[str, str | int] = {"log.cleaner.backoff.ms": 1000}
-Disturb = Callable[[int], object]
+SETTINGS: dict[str, str | int] = {"num.partitions": 3, "log.cleaner.backoff.ms": 1000}
 
 
 class Files:
@@ -59,22 +60,25 @@ class Files:
         until(self.committed.has(self.count), f"{self.count} lines")
         until(lambda: set(self.copied()) >= set(self.expected()), f"{self.count} lines of the sink")
 
+    def go_on(self) -> None:
+        """Wait until five more transactions are committed, or all lines."""
+        self.committed.has(0)()
+        until(self.committed.has(min(len(self.committed.values) + 5 * BATCH, self.count)), "lines go on")
+
     def copied(self) -> list[str]:
         """Return the lines that the sinks have written."""
         return self.sink.read_text().splitlines()
 
 
-def copy_files(servers: str, folder: Path, disturb: Disturb) -> dict[str, Any]:
-    """Let workers copy a file by a topic to another file; returns what must be the same everywhere.
-
-    disturb: called six times with a number while lines are on their way.
-    """
+def copy_files(cluster: Cluster | RealCluster, folder: Path) -> dict[str, Any]:
+    """Let workers copy a file by a topic to another file while a cluster changes; returns what both clusters show."""
+    servers = cluster.bootstrap_servers
     files = Files(servers, folder)
 
     def disturbed(*numbers: int) -> None:
         for number in numbers:
             files.write(100)
-            disturb(number)
+            change(cluster, number, files)
 
     with workers(servers, folder) as start:
         first = start("first")
@@ -130,6 +134,7 @@ def copy_files(servers: str, folder: Path, disturb: Disturb) -> dict[str, Any]:
 
 def is_balanced(one: Worker, other: Worker) -> bool:
     """Return whether each of two workers runs a connector, and one or two tasks."""
+    other.check_runs()
     shares = one.shares(TASKS) or {}
     return shares in ({one.id: (1, 1), other.id: (1, 2)}, {one.id: (1, 2), other.id: (1, 1)})
 
@@ -170,8 +175,8 @@ def normal(value: Any) -> Any:
     return {key: normal(each) for key, each in sorted(value.items()) if key not in passing and each is not None}
 
 
-def change(cluster: Cluster, number: int) -> None:
-    """Do one of six changes to a cluster."""
+def change(cluster: Cluster | RealCluster, number: int, files: Files) -> None:
+    """Do one of six changes to a cluster while lines are on their way."""
     if number == 0:
         for topic, count in {"lines": 3, **TOPICS}.items():
             for partition in range(count):
@@ -185,17 +190,22 @@ def change(cluster: Cluster, number: int) -> None:
     else:
         node = (number + 1) // 2
         cluster.stop(node)
-        before = len(cluster.requests.of("EndTxn"))
-        until(lambda: len(cluster.requests.of("EndTxn")) >= before + 5)
+        files.go_on()
         cluster.start(node)
+
+
+@contextlib.contextmanager
+def real(folder: Path) -> Iterator[RealCluster]:
+    """Run three nodes of Kafka."""
+    with contextlib.ExitStack() as cleanup:
+        yield RealCluster(folder, cleanup, "4.4.0", **SETTINGS)
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("connect")
-    settings = {"num.partitions": 3, **CLEANER}
-    with kafka.KafkaBroker(folder / "kafka", version="4.4.0", heap="384m", **settings) as real:  # type: ignore[arg-type]
-        return copy_files(real.bootstrap_servers, folder, lambda _number: None)
+    with real(folder / "kafka") as cluster:
+        return copy_files(cluster, folder)
 
 
 def test_files_are_copied_as_on_kafka_while_a_cluster_changes(tmp_path: Path, expected: dict[str, Any]) -> None:
@@ -206,29 +216,40 @@ def test_files_are_copied_as_on_kafka_while_a_cluster_changes(tmp_path: Path, ex
     assert expected["connect-configs"]["tasks-fencing-source"] == {"task-count": 1}
     assert len(expected["connect-configs"]) > 10
     assert [each["state"] for each in expected["connect-status"].values() if "state" in each] == ["RUNNING"] * 5
-    ours: dict[str, Any] = {name.replace(".", "_"): value for name, value in CLEANER.items()}
-    with Cluster(nodes=3, keep_requests=100_000, num_partitions=3, **ours) as cluster:
-        assert copy_files(cluster.bootstrap_servers, tmp_path, lambda number: change(cluster, number)) == expected
+    ours: dict[str, Any] = {name.replace(".", "_"): value for name, value in SETTINGS.items()}
+    with Cluster(nodes=3, **ours) as cluster:
+        assert copy_files(cluster, tmp_path) == expected
 
 
 def test_a_topic_is_mirrored_exactly_once_to_a_cluster(tmp_path: Path) -> None:
     """Committed records only, through a crash of the worker and a config whose tasks fence those before."""
-    with Broker() as origin, Cluster(nodes=3, keep_requests=100_000) as target:
-        origin.create_topic("orders", 2)
-        with workers(target.bootstrap_servers, tmp_path) as start:
-            committed = mirror(origin, target, start)
-        fencing = dict(read_all(target.bootstrap_servers, "connect-configs"))["tasks-fencing-mirror"]
+    with Cluster(nodes=3, keep_requests=100_000) as target:
+        check_mirrored(target, tmp_path)
         users = {
             (each.request.transactional_id, each.client_id)
             for each in target.requests.of("InitProducerId")
             if each.request.transactional_id.startswith("connect-mirror-")
         }
-    assert sorted(committed) == sorted(f"order {number}" for number in range(750) if number % 5)
-    assert fencing == {"task-count": 2}
     assert Counter(name for name, _ in users) == {"connect-mirror-0": 2, "connect-mirror-1": 2}  # the task, the fencing
 
 
-def mirror(origin: Broker, target: Cluster, start: Callable[[str], Worker]) -> list[str]:
+def test_a_topic_is_mirrored_exactly_once_to_kafka(tmp_path: Path) -> None:
+    with real(tmp_path / "kafka") as target:
+        check_mirrored(target, tmp_path)
+
+
+def check_mirrored(target: Cluster | RealCluster, folder: Path) -> None:
+    """Mirror 750 transactions, of which every fifth is aborted, and check what the cluster has then."""
+    with Broker() as origin:
+        origin.create_topic("orders", 2)
+        with workers(target.bootstrap_servers, folder) as start:
+            committed = mirror(origin, target, start)
+    fencing = dict(read_all(target.bootstrap_servers, "connect-configs"))["tasks-fencing-mirror"]
+    assert sorted(committed) == sorted(f"order {number}" for number in range(750) if number % 5)
+    assert fencing == {"task-count": 2}
+
+
+def mirror(origin: Broker, target: Cluster | RealCluster, start: Callable[[str], Worker]) -> list[str]:
     """Copy transactions from a broker to a cluster, and return the committed values there."""
     producer = Producer({"bootstrap.servers": origin.bootstrap_servers, "transactional.id": "p", "log_level": 0})
     producer.init_transactions()

@@ -16,9 +16,9 @@ import pytest
 import trustme
 from confluent_kafka import Consumer, Producer
 from cryptography.hazmat.primitives import serialization
+from tests.interop.real_cluster import RealCluster
 from tests.interop.test_broker_go import program
 from tests.interop.test_broker_tools import TOOLS, tool
-from tests.interop.test_cluster_like_kafka import Real
 from tests.interop.test_share_groups import KAFKA, OURS, RELEASE, java_sees
 from tests.waiting import HANG_S
 from tools import kafka
@@ -281,7 +281,7 @@ def test_share_groups_of_the_newest_java_client_are_the_same(tmp_path: Path) -> 
 
 def test_a_real_cluster_fails_over_behind_the_tap(program: Path, tmp_path: Path) -> None:
     with contextlib.ExitStack() as cleanup:
-        cluster = Real(tmp_path, cleanup)
+        cluster = RealCluster(tmp_path, cleanup)
         tap = cleanup.enter_context(Tap(cluster.bootstrap_servers))
         producer = Producer({"bootstrap.servers": tap.bootstrap_servers, "acks": "all", **QUIET})
         for number in range(100):
