@@ -67,6 +67,19 @@ def test_a_written_metadata_log_reads_as_the_cluster(release: MetadataRelease, t
     assert list(again.snapshot_records()) == list(found.snapshot_records())
 
 
+@pytest.mark.parametrize(("logs", "release"), [("modern", "3.9"), ("modern44", "4.4")])
+def test_it_has_the_types_and_versions_of_records_that_kafka_writes(
+    logs: str, release: str, kafka_logs: dict[str, Path], tmp_path: Path
+) -> None:
+    write_metadata_log(FileSystem(), str(tmp_path / METADATA_DIRECTORY), cluster(RELEASES[release]), now_ms=NOW_MS)
+    ours, of_kafka = (
+        {(each.kind, each.version) for each in read_metadata(directory / METADATA_DIRECTORY).records}
+        for directory in (tmp_path, kafka_logs[logs] / "data")
+    )
+    assert ours <= of_kafka
+    assert (("ZkMigrationStateRecord", 0) in ours) == (("ZkMigrationStateRecord", 0) in of_kafka)
+
+
 def test_a_broker_starts_from_it_and_continues_after_its_end(tmp_path: Path) -> None:
     ids = MetaProperties.new(1)
     ids.write(FileSystem(), str(tmp_path), NOW_MS)

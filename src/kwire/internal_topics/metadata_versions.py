@@ -28,7 +28,8 @@ __all__ = [
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 ELR_VERSION = "eligible.leader.replicas.version"
-ZK_MIGRATION_LEVEL, DIRECTORIES_LEVEL, ELR_LEVEL = 8, 17, 23  # 3.4-IV0, 3.7-IV2, 4.0-IV1
+ZK_MIGRATION_LEVELS = range(8, 22)  # 3.4-IV0 to 3.9-IV0
+DIRECTORIES_LEVEL, ELR_LEVEL = 17, 23  # 3.7-IV2, 4.0-IV1
 
 CHANGED_LEVELS = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
 """Levels that add records or fields, which older levels would lose."""
@@ -53,7 +54,7 @@ class MetadataRelease:
     @property
     def has_zk_migration_state(self) -> bool:
         """Whether snapshots contain the state of a migration from ZooKeeper."""
-        return self.level >= ZK_MIGRATION_LEVEL
+        return self.level in ZK_MIGRATION_LEVELS
 
     @property
     def partition_record_version(self) -> int:
