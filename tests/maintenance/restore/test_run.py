@@ -196,6 +196,14 @@ def test_settings_of_a_copys_manifest_are_kept(copy: Path, tmp_path: Path) -> No
     assert any("configs of topic plain are unknown" in each for each in result.warnings)
 
 
+def test_a_dynamic_quorum_becomes_static_with_a_warning(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    source = kafka_logs["modern44"] / "data"
+    assert replay_cluster(LogDirectory(source)).kraft_version == 1
+    result = restore_directory(str(source), str(tmp_path / "new"), AtTime(time_ms=NOW_MS), now_ms=NOW_MS)
+    assert "the quorum was dynamic, and will be static: set controller.quorum.voters on all nodes" in result.warnings
+    assert replay_cluster(LogDirectory(tmp_path / "new")).kraft_version == 0
+
+
 def test_groups_made_from_admin_apis_are_kept_whatever_their_time(copy: Path, tmp_path: Path) -> None:
     changed = tmp_path / "changed"
     shutil.copytree(copy, changed)

@@ -237,6 +237,8 @@ def warnings_of(source: Source, surveys: Mapping[TopicPartition, Survey], point:
         with_configs = list((described.broker_configs if described is not None else None) or ())
     if brokers := sorted(filter(None, with_configs)):
         warnings.append(f"dynamic configs of single brokers are not restored: {', '.join(brokers)[:500]}")
+    if source.cluster is not None and source.cluster.kraft_version:
+        warnings.append("the quorum was dynamic, and will be static: set controller.quorum.voters on all nodes")
     missing = [name_of(key) for key, survey in with_missing(source, surveys).items() if survey is None]
     if missing:
         warnings.append(f"partitions that the source does not have are empty: {', '.join(missing)[:500]}")
