@@ -304,7 +304,7 @@ def test_logs_are_not_appended_to_a_merged_table_and_its_holes_stay(
     where = arguments(tables)
     for more in ((), ("--fill",)):
         assert run(["lake", "append", str(source), *where, *more]) != 0
-        assert "it has the latest row by key (offset), and appended rows would be second" in capsys.readouterr().err
+        assert "merge them by the same columns (--merge-key, merge_key, option mergeKey)" in capsys.readouterr().err
     assert run(["lake", "offsets", *where]) == 1
     printed = capsys.readouterr().err
     assert "the table lacks offsets 5 to 19; rows of a hole would replace later ones by key; write" in printed

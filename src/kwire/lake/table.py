@@ -491,7 +491,7 @@ def check_merge_key(state: TableState, key: Sequence[str], table: str) -> None:
         )
     raise TableError(
         f"it has the latest row by key ({', '.join(state.merge_key)}), and appended rows would be second ones; "
-        "merge them with jobs.table(merge_key=...) or option mergeKey of the sinks, or append to another table",
+        "merge them by the same columns (--merge-key, merge_key, option mergeKey), or append to another table",
         table,
     )
 
