@@ -3,12 +3,14 @@
 A filter is an Arrow expression, which Python cannot take apart. But Arrow prunes the fragments of a dataset by their
 partition expressions: it says whether a filter can be true for rows with `offset < 100`. Asking this for ranges gives
 the bounds that the filter implies, whatever form it has. What Arrow does not understand, it takes for possible, so no
-row is lost.
+row is lost. Ranges are also cut at the numbers in the filter's text, since no search would find a hole of few offsets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice, pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +22,7 @@ __all__ = ["Matching", "named_columns"]
 TIME = pa.timestamp("us", "UTC")
 PARTS = 16  # into which a range is cut at once
 MOST_RANGES = 64  # of offsets; more would cost more requests than the records between them
+NUMBER = re.compile(r"\d+")
 SMALLEST_TIME, LARGEST_TIME = -(2**63), 2**63 - 1  # microseconds
 
 _FORMAT, _FILES = ds.IpcFileFormat(), fs.LocalFileSystem()
@@ -34,6 +37,8 @@ class Matching:
     def __init__(self, filter: pc.Expression | None, schema: pa.Schema, topic: str) -> None:
         self._filter, self._schema = filter, schema
         self._of_topic = pc.field("topic") == pa.scalar(topic)
+        named = [int(number[0]) for number in islice(NUMBER.finditer(str(filter)), MOST_RANGES)]
+        self._borders = sorted({border for number in named for border in (number, number + 1)})
 
     def partitions(self, partitions: Sequence[int]) -> list[int]:
         """Return the partitions that may have matches."""
@@ -44,7 +49,7 @@ class Matching:
         """Return disjoint ranges [from, to) of these offsets of a partition, in order, with all matches in them."""
         ranges = [(start_offset, end_offset)] if start_offset < end_offset else []
         while ranges:
-            parts = [part for start, end in ranges for part in _cut(start, end)]
+            parts = [part for start, end in ranges for part in _cut(start, end, self._borders)]
             kept = _joined([part for part, can in zip(parts, self._can_match(partition, parts), strict=True) if can])
             kept = [each for part in kept if (each := self._narrowed(partition, *part))[0] < each[1]]
             if len(kept) > MOST_RANGES or kept == ranges:
@@ -109,9 +114,10 @@ def _offsets(start: int, end: int) -> pc.Expression:
     return (offset >= pa.scalar(start, pa.int64())) & (offset <= pa.scalar(end - 1, pa.int64()))
 
 
-def _cut(start: int, end: int) -> list[tuple[int, int]]:
+def _cut(start: int, end: int, borders: Iterable[int]) -> list[tuple[int, int]]:
     step = -(-(end - start) // PARTS)
-    return [(each, min(each + step, end)) for each in range(start, end, step)]
+    inside = (border for border in borders if start < border < end)
+    return list(pairwise(sorted({*range(start, end, step), *inside, end})))
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
