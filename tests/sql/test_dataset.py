@@ -170,8 +170,15 @@ def test_damage_ends_a_query_with_its_file_and_position(kafka_logs: dict[str, Pa
         with pytest.raises(CorruptBatch) as error:
             damaged.to_table()
         assert error.value.file == str(segment)
-        with pytest.raises(duckdb.Error):
+        with pytest.raises(duckdb.Error, match="leaves it out"):
             duckdb.connect().sql("SELECT count(*) FROM damaged").fetchall()
+        first, last = error.value.offsets or (0, 0)
+        assert f'"offset" < {first} OR "offset" > {last} leaves it out' in error.value.what
+        offset, partition = pc.field("offset"), pc.field("partition")
+        with kwire.open(kafka_logs["modern"] / "data") as whole:
+            rest = (partition == 0) & ((offset < first) | (offset > last))
+            one, other = (each.to_table(filter=rest) for each in (damaged, whole.topic("orders")))
+            assert one.sort_by("offset").equals(other.sort_by("offset"))
 
 
 def test_a_batch_above_the_limit_says_how_to_leave_it_out(tmp_path: Path) -> None:
@@ -185,7 +192,8 @@ def test_a_batch_above_the_limit_says_how_to_leave_it_out(tmp_path: Path) -> Non
         out.seek(0, 2)
         out.write(batch(record(0), base_offset=1_000_000))
     topic = TopicDataset("events", LogDirectory(tmp_path).of_topic("events"), threads=1)
-    with pytest.raises(CorruptBatch, match=r'a batch of .* the limit of one batch; SQL leaves it out with "offset" <'):
+    what = r'a batch of .*, the limit of one batch; the condition "offset" < 1 OR "offset" > 1 leaves it out, .* 1\)$'
+    with pytest.raises(CorruptBatch, match=what):
         topic.to_table()
     offset = pc.field("offset")
     without = (offset < 500_000) | (offset > 500_000)

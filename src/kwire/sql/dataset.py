@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from kwire.errors import LogError, OptionError, UnsupportedVersion, did_you_mean
+from kwire.errors import CorruptBatch, LogError, OptionError, UnsupportedVersion, did_you_mean
 from kwire.log.files.time_lookup import MAX_TIMESTAMP, TimestampAndOffset
 from kwire.log.reading.arrow import read_warning
 from kwire.log.reading.partition_log import PartitionLog
@@ -230,6 +230,9 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
                 if self._is_stopped:
                     raise LogError("the scan was stopped", self.topic)
                 yield batch
+        except CorruptBatch as error:
+            self.error = _with_condition(error)
+            raise self.error from None
         except Exception as error:
             self.error = error
             raise
@@ -283,6 +286,15 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
         """Return the first record at or after `earliest` (ms), and without one, the newest record."""
         first = log.offset_for_time(earliest, isolation=self._isolation)
         return first, None if first is not None else log.offset_for_time(MAX_TIMESTAMP)
+
+
+def _with_condition(error: CorruptBatch) -> CorruptBatch:
+    """Return the error with a condition that leaves its batch out, if the batch's offsets are known."""
+    if error.offsets is None:
+        return error
+    first, last = error.offsets
+    what = f'{error.what}; the condition "offset" < {first} OR "offset" > {last} leaves it out'
+    return CorruptBatch(what, error.position, error.path, error.file, error.offsets)
 
 
 class TopicFragment:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 
 from kwire.errors import CorruptBatch
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch, read_batches
-from kwire.records.format.batch import WAY_OUT
-from kwire.records.format.batch_header import FRAME_BYTES, LARGEST_SIZE, batch_bytes
+from kwire.records.format.batch_header import FRAME_BYTES, LARGEST_SIZE, batch_bytes, parse_header
 from kwire.storage.store import StoredFile
 
 __all__ = ["BatchWalk", "Chunks"]
@@ -76,11 +75,20 @@ class Chunks:
         if total <= len(self._chunk) or self.position + total > min(self._stop, self._file.size()):
             return False
         if total > self._max_batch_bytes:
-            what = f"a batch of {total} bytes, above max_decompressed_bytes={self._max_batch_bytes}, {WAY_OUT}"
-            self.refused = CorruptBatch(what, self.position, (), self._file.url)
+            self.refused = self._above_limit(total)
             return False
         self._want = total
         return True
+
+    def _above_limit(self, total: int) -> CorruptBatch:
+        url = self._file.url
+        try:
+            header = parse_header(self._chunk, 0, self.position, url)
+        except CorruptBatch as error:
+            return error
+        what = f"a batch of {total} bytes, above max_decompressed_bytes={self._max_batch_bytes}, the limit of one batch"
+        offsets = None if header is None else (header.base_offset, header.last_offset)
+        return CorruptBatch(what, self.position, (), url, offsets)
 
     def skip_to(self, position: int) -> None:
         """Continue at a later batch start."""

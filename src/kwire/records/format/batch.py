@@ -31,9 +31,6 @@ __all__ = [
 CODECS = tuple(Compression)  # a look-up by number takes a fifth of the time of a call of the enumeration
 
 
-CODECS = tuple(Compression)
-
-
 class Batch(abc.ABC):
     """A batch of records, or one message of magic 0 or 1. Created by read_batches, which decodes only the header.
 
@@ -219,10 +216,6 @@ def unknown_codec(codec: int) -> str:
     return f"unknown compression type id {codec}"
 
 
-WAY_OUT = 'the limit of one batch; SQL leaves it out with "offset" < first OR "offset" > last'
-"""What to do about a batch above max_decompressed_bytes, which SQL has no setting for."""
-
-
 def too_large(codec: Compression, limit: int) -> str:
     """The error text for records above the limit."""
-    return f"{codec.text} payload decompresses to more than max_decompressed_bytes={limit}, {WAY_OUT}"
+    return f"{codec.text} payload decompresses to more than max_decompressed_bytes={limit}, the limit of one batch"
