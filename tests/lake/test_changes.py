@@ -78,7 +78,7 @@ class Target:
         batch = pa.RecordBatch.from_pylist(rows, schema=schema_of(envelope))
         wanted = self.changes.schema(batch.schema if self.dead is None else unwrapped_schema(batch.schema))
         plan = self.table.prepare(wanted, Layout(), key=self.key)
-        letters = None if self.dead is None else prepare_dead_letters(self.dead, plan)
+        letters = None if self.dead is None else prepare_dead_letters(self.dead, self.table, plan)
         found = write_rows([batch], plan, letters, changes=self.changes, key=self.key)
         order_by = self.changes.order_columns
         merged = found.spans if self.key and not order_by else {}

@@ -26,7 +26,8 @@ from kwire.lake import (
     unwrapped_schema,
     write_rows,
 )
-from kwire.lake.dead_letters import DeadLetterPlan, _schema_id
+from kwire.lake.dead_letters import DeadLetterPlan
+from kwire.lake.letter_rows import schema_id_of
 from kwire.schemas import Registry, encode
 from tests.lake.avro_values import registry as registry
 from tests.lake.avro_values import write_values
@@ -170,14 +171,15 @@ class Writer:
     def prepare(self) -> tuple[Any, DeadLetterPlan]:
         self.rows, self.dead = self.tables.open(self.name), self.tables.open("dead")
         plan = self.rows.prepare(unwrapped_schema(ROWS), Layout(), key=self.key)
-        return plan, prepare_dead_letters(self.dead, plan)
+        return plan, prepare_dead_letters(self.dead, self.rows, plan)
 
     def write(self, batch: pa.RecordBatch, mark: Mark | None, *, dies: bool = False) -> TaskFiles:
         """Write and commit a batch. dies: between the two commits."""
         plan, dead = self.prepare()
         found = write_rows([batch], plan, dead, mark=mark, key=self.key)
         change = Change(id=uuid.uuid4().hex, mark=mark, spans=found.spans)
-        commit_dead_letters(self.dead, found.dead, change, self.rows.state(), dead)
+        records = commit_dead_letters(self.dead, found.dead, change, self.rows.state(), dead)
+        change = replace(change, records=records)
         if not dies:
             self.rows.commit(found.files, change, plan, key=self.key)
         return found
@@ -264,10 +266,10 @@ def test_what_is_refused(tables: Tables, tmp_path: Path, registry: Registry) -> 
     writer = Writer(tables)
     plan, _ = writer.prepare()
     with pytest.raises(OptionError, match="is the table of the rows; name another one"):
-        prepare_dead_letters(tables.open("dead"), replace(plan, table_id=tables_id(tables, "dead")))
+        prepare_dead_letters(tables.open("dead"), writer.rows, replace(plan, table_id=tables_id(tables, "dead")))
     tables.open("third").prepare(pa.schema([("amount", pa.int64())]), Layout())
     with pytest.raises(TableError, match="so it is no table of dead letters"):
-        prepare_dead_letters(tables.open("third"), plan)
+        prepare_dead_letters(tables.open("third"), writer.rows, plan)
     with pytest.raises(OptionError, match="require the columns topic, partition, offset"):
         unwrapped_schema(pa.schema([("value", WRAPPED)]))
     source = str(write_values(tmp_path / "logs", [b"x"]))
@@ -288,4 +290,4 @@ def tables_id(tables: Tables, name: str) -> str:
 )
 def test_the_schema_id_of_a_value(value: str, schema_id: int | None) -> None:
     """A record without fields has no bytes after it."""
-    assert _schema_id(bytes.fromhex(value)) == schema_id
+    assert schema_id_of(bytes.fromhex(value)) == schema_id

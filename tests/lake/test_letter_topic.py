@@ -90,7 +90,7 @@ def test_many_large_letters_are_written_at_least_once(delta: Tables) -> None:
         assert isinstance(target, DeadLetterTopic)
         table = delta.open()
         plan = table.prepare(unwrapped_schema(batch.schema), Layout())
-        dead = prepare_dead_letters(target, plan)
+        dead = prepare_dead_letters(target, table, plan)
         for _ in range(2):
             written = write_rows([batch], plan, dead)
             assert (written.dead, written.dead_rows) == ((), {("t", 0): 40})
@@ -110,8 +110,9 @@ def test_letters_are_compressed_as_the_settings_say(delta: Tables) -> None:
         broker.create_topic("dead", partitions=1)
         settings = {"compression.type": "zstd", "compression.zstd.level": "19"}
         target = open_dead_letters(f"kafka://{broker.bootstrap_servers}/dead", delta.open, settings)
-        plan = delta.open().prepare(unwrapped_schema(batch.schema), Layout())
-        write_rows([batch], plan, prepare_dead_letters(target, plan))
+        table = delta.open()
+        plan = table.prepare(unwrapped_schema(batch.schema), Layout())
+        write_rows([batch], plan, prepare_dead_letters(target, table, plan))
         with Client(broker.bootstrap_servers) as client:
             (fetched,) = client.read("dead", 0, 0, 4)
             assert [each.compression for each in read_batches(fetched.records)] == [Compression.ZSTD]
@@ -124,29 +125,31 @@ def test_timestamps_that_python_or_kafka_does_not_have(delta: Tables) -> None:
     with Broker() as broker:
         broker.create_topic("dead", partitions=1)
         target = open_dead_letters(f"kafka://{broker.bootstrap_servers}/dead", delta.open)
-        plan = delta.open().prepare(unwrapped_schema(batch.schema), Layout())
-        write_rows([batch], plan, prepare_dead_letters(target, plan))
+        table = delta.open()
+        plan = table.prepare(unwrapped_schema(batch.schema), Layout())
+        write_rows([batch], plan, prepare_dead_letters(target, table, plan))
         found = [each.timestamp()[1] for each in letters(broker.bootstrap_servers, "dead", 4)]
     assert found[0::2] == [400_000_000_000_000, 1]
     assert max(found[1::2]) <= 0  # librdkafka's form of none
 
 
 def test_topics_that_are_refused(delta: Tables) -> None:
-    plan = delta.open().prepare(pa.schema([("topic", pa.string())]), Layout())
+    table = delta.open()
+    plan = table.prepare(pa.schema([("topic", pa.string())]), Layout())
     with pytest.raises(OptionError, match="expected a topic for dead letters"):
         open_dead_letters("kafka://localhost:9092", delta.open)
     with Broker() as broker:
         target = open_dead_letters(f"kafka://{broker.bootstrap_servers}/dead", delta.open, {"client.id": "secret"})
         with pytest.raises(BrokerError, match="topic 'dead' for dead letters does not exist; create it first"):
-            prepare_dead_letters(target, plan)
+            prepare_dead_letters(target, table, plan)
         assert "secret" not in repr(target)
         careless = {"acks": "1", "enable.idempotence": "false"}
         target = open_dead_letters(f"kafka://{broker.bootstrap_servers}/dead", delta.open, careless)
         with pytest.raises(OptionError, match="config 'acks': topic 'dead' for dead letters requires all"):
-            prepare_dead_letters(target, plan)
+            prepare_dead_letters(target, table, plan)
         target = open_dead_letters(f"kafka://{broker.bootstrap_servers}/dead", delta.open, {"transactional.id": "t"})
         with pytest.raises(OptionError, match=r"'transactional\.id': topic 'dead' for dead letters is written without"):
-            prepare_dead_letters(target, plan)
+            prepare_dead_letters(target, table, plan)
 
 
 @pytest.mark.parametrize(("micros", "expected"), [(None, -1), (-1, -1), (0, 0), (999, 0), (1000, 1)])

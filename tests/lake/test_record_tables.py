@@ -98,9 +98,11 @@ def open_last(tables: Tables, name: str) -> LakeTable:
     return tables.open(re.split(r"[./](?=events)", name)[-1])
 
 
-def append(tables: Tables, source: Path, records: RecordTables) -> list[Any]:
+def append(tables: Tables, source: Path, records: RecordTables, *, fill: bool = False) -> list[Any]:
     logs = [LogDirectory(source)[KEY]]
-    return list(append_logs(tables.open("events"), logs, layout=Layout(), rows=RowOptions(records=records)))
+    dead = tables.open("dead") if records.has_dead_letters else None
+    rows = RowOptions(records=records)
+    return list(append_logs(tables.open("events"), logs, layout=Layout(), rows=rows, dead_letters=dead, fill=fill))
 
 
 def test_each_record_type_has_a_table(tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -609,11 +611,12 @@ def test_random_schedules_have_each_record_once(
 ) -> None:
     """The log grows, types appear, and runs are killed before or after any commit, or do not get its response.
 
-    Other programs drop tables, or restore their earlier versions.
+    Other programs drop tables, or restore their earlier versions, also that of dead letters.
     """
     draw = random.Random(seed)
     registry = mixed_registry(tmp_path / "schemas")
-    records = record_tables(tables, registry)
+    has_letters = seed % 3 > 0
+    records = record_tables(tables, registry, has_dead_letters=has_letters)
     kinds: list[str] = []
     left = [0]
     when = ""
@@ -638,6 +641,9 @@ def test_random_schedules_have_each_record_once(
         of_step = TYPES[: 1 + min(step, 3)] if seed % 2 else TYPES
         new = [draw.choice(of_step) for _ in range(draw.randint(1, 9))]
         values = [value_of(registry, each, len(kinds) + n) for n, each in enumerate(new)]
+        for n, kind in enumerate(new):
+            if has_letters and draw.random() < 0.3:  # of the type's table, or of the index
+                values[n], new[n] = (values[n][:-1], "cut") if kind == PAID else (b"", "none")
         source = write_values(tmp_path / "logs", values, first=len(kinds))
         kinds += new
         when = draw.choice(["", "before", "before", "after", "after", "unanswered"])
@@ -650,14 +656,21 @@ def test_random_schedules_have_each_record_once(
                 with suppress(Killed):
                     append(tables, source, records)
         if draw.random() < 0.4:
-            go_back(tables, name_of(draw.choice(kinds)), draw)
+            go_back(tables, name_of(draw.choice(TYPES)), draw)
+        if has_letters and draw.random() < 0.4:
+            go_back(tables, "dead", draw)
     when = ""
-    append(tables, source, records)
-    assert {kind: offsets(tables, kind) for kind in set(kinds)} == expected(kinds)
+    append(tables, source, records, fill=True)
+    dead = [n for n, kind in enumerate(kinds) if kind not in TYPES]
+    assert {kind: offsets(tables, kind) for kind in TYPES if kind in kinds} == {
+        kind: found for kind, found in expected(kinds).items() if kind in TYPES
+    }
     index = tables.open("events")
     index.refresh()
     assert index.state().spans == {KEY: ((0, len(kinds)),)}
-    assert sorted(tables.read("events")["record"].to_pylist()) == sorted(set(kinds))
+    with_table = {PAID if kind == "cut" else kind for kind in kinds} - {"none"}
+    assert sorted(tables.read("events")["record"].to_pylist()) == sorted(with_table)
+    assert not dead or sorted(tables.read("dead")["offset"].to_pylist()) == dead
 
 
 def test_a_reader_that_does_not_fit_is_reported_with_its_schema(delta: Tables, tmp_path: Path) -> None:

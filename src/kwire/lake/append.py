@@ -189,9 +189,8 @@ def append_logs(
     appender = _Appender(table, target, schema, rows, limit)
     waiting, keys, warned = list[_New](), set[TopicPartition](), set[str]()
     has_new = False
-    if rows.records is not None:
-        table.refresh()
-        rows.records.recover(table)
+    table.refresh()
+    target.recover()
     for log in logs:
         if (log.topic, log.partition) in keys:  # another log of a partition that waits: it continues after that one
             yield from appender.append(waiting)
@@ -373,7 +372,8 @@ class _Appender:
         plan = self.table.prepare(self.schema, self.target.layout)
         wanted = ((new.start, new.end),)
         known = self.table.state().spans
-        removed = files_with(self.table, new.key, wanted) if new.key in known else []
+        has_rows = bool(self.table.state().rows_of(new.key))
+        removed = files_with(self.table, new.key, wanted) if has_rows else []
         kept = rows_without(self.table, removed, new.key, wanted)
         written = write_files(chain(kept, self._read(new, new.start)), plan)
         if new.notes.lost:  # a commit would remove rows that there is nothing in place of
@@ -452,28 +452,29 @@ def missing_offsets(
     _check_topic(state, log, table.name, set() if warned is None else warned)
     end = log.last_stable_offset if isolation == "read_committed" else log.log_end_offset
     first = log.log_start_offset
-    ranges = state.spans.get((log.topic, log.partition), ())
+    ranges, rows = state.spans.get((log.topic, log.partition), ()), state.rows_of((log.topic, log.partition))
+    if rows and rows[-1][1] > end and not log.is_one_segment:
+        raise TableError(
+            f"{log.topic}-{log.partition} ends at offset {end}, before the table's offset {rows[-1][1]}; this is "
+            "another log than the one that was appended",
+            table.name,
+        )
     if not ranges:  # whatever the log has
         return [Missing(start=first, end=max(first, end))]
     known = ranges[-1][1]
-    if known > end and not log.is_one_segment:
-        raise TableError(
-            f"{log.topic}-{log.partition} ends at offset {end}, before the table's offset {known}; this is another "
-            "log than the one that was appended",
-            table.name,
-        )
     holes, problems = holes_of(ranges), []
     if fill or log.is_one_segment:  # a table may begin where its first query did: not a hole of other logs
         holes = union(((first, ranges[0][0]),), holes)
     left = intersection(holes, ((first, end),))
     if log.is_one_segment:
         holes = left
-    if holes and fill and merge_key:
+    without_rows = subtract(holes, state.rows_only.get((log.topic, log.partition), ()))
+    if without_rows and fill and merge_key:
         raise TableError(
-            f"{log.topic}-{log.partition}: the table lacks offsets {text_of(holes)}; {WRITE_AGAIN}", table.name
+            f"{log.topic}-{log.partition}: the table lacks offsets {text_of(without_rows)}; {WRITE_AGAIN}", table.name
         )
     if left and not fill:
-        remedy = WRITE_AGAIN if merge_key else "append them with --fill (fill=True)"
+        remedy = WRITE_AGAIN if merge_key and without_rows else "append them with --fill (fill=True)"
         problems.append(f"the table lacks offsets {text_of(left)}; {remedy}")
     if known < first:
         problems.append(_before_segment(known, first) if log.is_one_segment else _lost(known, first))

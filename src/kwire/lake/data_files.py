@@ -64,7 +64,7 @@ class TaskFiles:
     """The files of a task. spans: from the first to the last offset of its rows.
 
     dead: files of a table of dead letters. dead_rows: number of rows of partitions that are not in `files`. newest_us:
-    highest timestamp of a row, with a column `timestamp`. known_rows: as of RecordFiles; one table has none of them.
+    highest timestamp of a row, with a column `timestamp`. known_rows: as of RecordFiles.
     """
 
     files: Sequence[WrittenFile] = ()

@@ -6,15 +6,20 @@
 
 If the driver is killed between the two commits, the rows are read again: the second table has their offsets or their
 micro-batch, and gets none of them twice. It stores offsets under the id of the table that the rows were for, so several
-tables can share it.
+tables can share it. Letters of a table of the same name with another id, which was dropped, are compared one by one.
+
+The table of the rows knows the second one, see kwire.lake.counterparts: if that was dropped, or has gone back, it gives
+up the offsets that are then incomplete, and remembers that it has their rows.
 
 A column that was decoded arrives as struct<value, error> or struct<value, error, bytes>; a row with an error is dead.
 """
 
 from __future__ import annotations
 
+import logging
+import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -22,10 +27,12 @@ from kwire.errors import OptionError, TableError
 from kwire.identifiers import TopicPartition
 from kwire.lake.arrow_columns import conform, offsets_of
 from kwire.lake.changes import TRUNCATED, Changes
-from kwire.lake.data_files import BatchWriter, FilePlan, FileWriter, TaskFiles, WrittenFile
-from kwire.lake.known_offsets import KnownOffsets
+from kwire.lake.counterparts import Counterpart
+from kwire.lake.data_files import BatchWriter, FilePlan, FileWriter, TaskFiles, WrittenFile, write_files
+from kwire.lake.known_offsets import KnownOffsets, rows_at
+from kwire.lake.letter_rows import PLACE, dead_letter_schema, is_wrapped, letters_of
 from kwire.lake.letter_topic import DeadLetterTopic, TopicWriter
-from kwire.lake.offset_ranges import Spans, hull_of, union
+from kwire.lake.offset_ranges import Spans, hull_of, text_of, union
 from kwire.lake.state import Change, Mark, TableState
 from kwire.lake.table import LakeTable, Layout
 
@@ -40,39 +47,23 @@ __all__ = [
     "LetterWriter",
     "RowWriter",
     "commit_dead_letters",
+    "give_up_lost_letters",
     "mode_for_dead_letters",
     "open_dead_letters",
     "place_of",
     "prepare_dead_letters",
     "unwrapped_schema",
+    "warn_of_lost_letters",
     "write_rows",
 ]
 
-PLACE = ("topic", "partition", "offset")
+logger = logging.getLogger("kwire.lake")
+
 DeadLetterTarget: TypeAlias = LakeTable | DeadLetterTopic
 """Where dead letters go."""
 LetterPlan: TypeAlias = "DeadLetterPlan | DeadLetterTopic"
 """How tasks write them."""
-SOURCE = ":"  # between the id of a table and a topic or query; no topic has it in its name
-
-
-def dead_letter_schema() -> pa.Schema:
-    """Return the columns of a table of dead letters."""
-    import pyarrow as pa
-
-    return pa.schema(
-        [
-            ("topic", pa.string()),
-            ("partition", pa.int32()),
-            ("offset", pa.int64()),
-            ("timestamp", pa.timestamp("us", "UTC")),
-            ("schema_id", pa.int32()),
-            ("key", pa.binary()),
-            ("value", pa.binary()),
-            ("reason", pa.string()),
-            ("table", pa.string()),
-        ]
-    )
+SOURCE = ":"  # between the id of a table and a topic or query, and before the name of the second table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,22 +86,32 @@ class DeadLetterPlan:
     def known(self, mark: Mark | None) -> Spans:
         """Return the offsets of which the second table has the dead letters."""
         query = None if mark is None or self._is_done(mark) else self._name(mark.query)
-        own = self._name("")
-        return {
-            (topic.removeprefix(own), partition): ranges
-            for (topic, partition), ranges in self.state.foreign(query).items()
-            if topic.startswith(own)
-        }
+        return _spans_of(self.table_id, self.state.foreign(query))
 
     def spans(self, spans: Spans) -> Spans:
         """Return offsets as the second table stores them."""
         return {(self._name(topic), partition): ranges for (topic, partition), ranges in spans.items()}
+
+    @property
+    def own(self) -> Spans:
+        """The offsets of the second table that are those of the table of the rows, as it stores them."""
+        return {key: ranges for key, ranges in self.state.spans.items() if key[0].startswith(self._name(""))}
 
     def _is_done(self, mark: Mark) -> bool:
         return mark.batch <= self.state.batches.get(self._name(mark.query), -1)
 
     def _name(self, name: str) -> str:
         return f"{self.table_id}{SOURCE}{name}"
+
+
+def _spans_of(table_id: str, spans: Spans) -> Spans:
+    """Return the offsets of a table of dead letters that are those of a table of rows."""
+    own = f"{table_id}{SOURCE}"
+    return {
+        (topic.removeprefix(own), partition): ranges
+        for (topic, partition), ranges in spans.items()
+        if topic.startswith(own)
+    }
 
 
 def mode_for_dead_letters(mode: object, option: str) -> str:
@@ -126,7 +127,7 @@ def unwrapped_schema(schema: pa.Schema) -> pa.Schema:
     if missing:
         raise OptionError(f"dead letters: require the columns {', '.join(PLACE)} of the source; select them")
     for index, field in enumerate(schema):
-        if _is_wrapped(field.type):
+        if is_wrapped(field.type):
             schema = schema.set(index, field.with_type(field.type.field("value").type))
     return schema
 
@@ -140,10 +141,10 @@ def open_dead_letters(
     return DeadLetterTopic.parse(name, settings or {}) if is_cluster_url(name) else open_table(name)
 
 
-def prepare_dead_letters(table: DeadLetterTarget, plan: FilePlan) -> LetterPlan:
-    """Create the table of dead letters, if it is missing; a topic must exist. plan: of the rows.
+def prepare_dead_letters(table: DeadLetterTarget, rows: LakeTable, plan: FilePlan) -> LetterPlan:
+    """Create the table of dead letters, if it is missing; a topic must exist. rows: their table; plan: of it.
 
-    Raises OptionError, TableError, BrokerError, ConnectionFailed.
+    Offsets whose dead letters are lost are given up. Raises OptionError, TableError, BrokerError, ConnectionFailed.
     """
     if isinstance(table, DeadLetterTopic):
         table.check()
@@ -156,7 +157,46 @@ def prepare_dead_letters(table: DeadLetterTarget, plan: FilePlan) -> LetterPlan:
         raise TableError(
             f"it has the column '{extra[0]}', so it is no table of dead letters; name another one", table.name
         )
+    give_up_lost_letters(rows, plan, table)
     return DeadLetterPlan(plan=dead, table_id=plan.table_id, state=table.state())
+
+
+def _counterpart(letters: LakeTable, table_id: str) -> Counterpart:
+    """Return what a table of dead letters, as of its last refresh, says of those of a table of rows."""
+    state = letters.state()
+    name = f"{SOURCE}{letters.name}"
+    return Counterpart(name=name, numbers=state.numbers_of(table_id), spans=_spans_of(table_id, state.spans))
+
+
+def give_up_lost_letters(rows: LakeTable, plan: FilePlan, letters: LakeTable) -> None:
+    """Commit to a table of rows, as of its last refresh, that it lacks offsets whose dead letters are lost.
+
+    plan: of the rows. letters: their table of dead letters, as of its last refresh. Raises TableError.
+    """
+    found = _counterpart(letters, plan.table_id)
+    if found.is_known(rows.state()):
+        return
+    lost = warn_of_lost_letters(rows, letters)
+    records = {found.name: found.numbers[0]}
+    rows.commit([], Change(id=uuid.uuid4().hex, lost=lost, keeps_rows=True, records=records, same_rows=True), plan)
+    rows.refresh_known()
+
+
+def warn_of_lost_letters(rows: LakeTable, letters: LakeTable) -> Spans:
+    """Return the offsets that give_up_lost_letters() would give up, with a warning."""
+    found = _counterpart(letters, rows.id or "")
+    lost = {} if found.is_known(rows.state()) else found.lacks(rows.state().spans)
+    if lost:
+        logger.warning(
+            "table of dead letters %s is not as table %s knows it: it was dropped, or has gone back to an earlier "
+            "version. Dead letters may be missing at offsets %s; 'kwire lake append --fill' writes them again",
+            *(
+                letters.name,
+                rows.name,
+                ", ".join(f"{text_of(ranges)} of {key[0]}-{key[1]}" for key, ranges in lost.items()),
+            ),
+        )
+    return lost
 
 
 def commit_dead_letters(
@@ -165,18 +205,67 @@ def commit_dead_letters(
     change: Change,
     before: TableState,
     plan: LetterPlan,
-) -> None:
+) -> dict[str, int]:
     """Commit dead letters; called before the commit of the rows. change: that commit. before: state of the rows' table.
 
     A topic has them already. Without any, nothing is committed: offsets that the rows' table has need not be known
-    twice. Raises TableError.
+    twice. Returns the numbers that the commit of the rows has to store. Raises TableError.
     """
-    if files and isinstance(table, LakeTable) and isinstance(plan, DeadLetterPlan):
-        spans = {key: union(before.spans.get(key, ()), ranges) for key, ranges in change.spans.items()}
+    if not isinstance(table, LakeTable) or not isinstance(plan, DeadLetterPlan):
+        return {}
+    number = plan.state.numbers_of(plan.table_id)[0]
+    if files:
+        files = _without_known(table, files, plan)  # without any, too: the second table has them under this id then
+        spans = dict(before.spans)
+        for key, ranges in change.spans.items():
+            spans[key] = union(before.spans.get(key, ()), ranges)
         mark = plan.mark(change.mark)
-        known = None if mark is not None else plan.state.spans
-        own = Change(id=change.id, mark=mark, spans=plan.spans(spans), known=known, is_exact=True)
-        table.commit(files, own, plan.plan)
+        own = Change(
+            id=change.id,
+            mark=mark,
+            spans=plan.spans(spans),
+            known=None if mark is not None else plan.state.spans,
+            is_exact=True,
+            number_of=plan.table_id,
+            base=plan.own,
+        )
+        is_new = table.commit(files, own, plan.plan)
+        number = own.number if is_new else table.state().numbers_of(plan.table_id)[0]
+    return {f"{SOURCE}{table.name}": number}
+
+
+def _without_known(table: LakeTable, files: Sequence[WrittenFile], plan: DeadLetterPlan) -> Sequence[WrittenFile]:
+    """Return files without the letters that a table has of one of the same name as that of the rows, which was dropped.
+
+    Letters are compared as a whole, since their topic may have been created again, too. Raises TableError.
+    """
+    if not files or len(plan.own) == len(plan.state.spans):
+        return files
+    import pyarrow as pa
+
+    written = pa.concat_tables(table.read_staged(files, plan.plan))
+    table.refresh()
+    try:
+        live = table.live_files(hull_of(map(offsets_of, written.to_batches())))
+        for columns in ((*PLACE, "table"), (*PLACE, "table", "timestamp", "key", "value")):  # few get to the second
+            known = {letter for batch in table.read_live(live, columns) for letter in _as_tuples(batch, columns)}
+            is_new = [letter not in known for letter in _as_tuples(written, columns)]
+            if all(is_new):
+                return files
+    except TableError as error:
+        logger.warning("%s; dead letters of a table of that name which was dropped may be written again", error)
+        return files
+    kept = write_files(written.filter(pa.array(is_new)).to_batches(), plan.plan).files
+    table.discard(files, plan.plan)
+    return kept
+
+
+def _as_tuples(letters: pa.RecordBatch | pa.Table, columns: Sequence[str]) -> Iterator[tuple[object, ...]]:
+    import pyarrow as pa
+
+    arrays = [letters.column(name) for name in columns]
+    numbers = [each.cast(pa.int64()) if pa.types.is_timestamp(each.type) else each for each in arrays]  # any year
+    return zip(*(each.to_pylist() for each in numbers), strict=True)
 
 
 def write_rows(
@@ -187,14 +276,16 @@ def write_rows(
     changes: Changes | None = None,
     mark: Mark | None = None,
     key: Sequence[str] = (),
+    known: Spans | None = None,
     task: int = 0,
 ) -> TaskFiles:
     """Write the rows of one task as write_files does, and the dead ones among them to files of their own.
 
-    changes: what rows become. mark: of the micro-batch. key: columns to merge by, which must not be null. Raises
-    TableError, also for a dead row without a table of dead letters; all files are then deleted.
+    changes: what rows become. mark: of the micro-batch. key: columns to merge by, which must not be null. known:
+    offsets whose rows the table has, so that only their dead letters are written. Raises TableError, also for a dead
+    row without a table of dead letters; all files are then deleted.
     """
-    writer = RowWriter(plan, dead, changes=changes, mark=mark, key=key, task=task)
+    writer = RowWriter(plan, dead, changes=changes, mark=mark, key=key, known=known, task=task)
     try:
         for batch in batches:
             writer.add(batch)
@@ -215,12 +306,13 @@ class RowWriter:
         changes: Changes | None = None,
         mark: Mark | None = None,
         key: Sequence[str] = (),
+        known: Spans | None = None,
         task: int = 0,
     ) -> None:
         self._writer = BatchWriter(plan, task)
         self._letters = None if dead is None else LetterWriter(dead, mark, task)
-        is_divided = dead is not None or changes is not None
-        self._divider = _Divider(plan, self._letters, changes, key) if is_divided else None
+        is_divided = dead is not None or changes is not None or bool(known)
+        self._divider = _Divider(plan, self._letters, changes, key, known or {}) if is_divided else None
 
     @property
     def size_bytes(self) -> int:
@@ -240,7 +332,7 @@ class RowWriter:
         """Complete the files and return them. Raises TableError."""
         files = self._writer.close()
         if self._divider is not None:
-            files = replace(files, spans=self._divider.spans)
+            files = replace(files, spans=self._divider.spans, known_rows=dict(self._divider.known_rows))
         if self._letters is not None:
             files = replace(files, dead=self._letters.close(), dead_rows=dict(self._letters.counts))
         return files
@@ -303,7 +395,7 @@ class LetterWriter:
         import pyarrow as pa
 
         dead = sorted(reasons)
-        letters = _letters(batch.take(pa.array(dead)), pa.array([reasons[row] for row in dead]), table)
+        letters = letters_of(batch.take(pa.array(dead)), pa.array([reasons[row] for row in dead]), table)
         self._files.add(letters)
         places = zip(*(letters.column(name).to_pylist() for name in PLACE[:2]), strict=True)
         self.counts.update((str(topic), int(partition)) for topic, partition in places)
@@ -318,13 +410,22 @@ class LetterWriter:
 
 
 class _Divider:
-    """Divides the rows of a task. letters: where dead ones go; without it, they are errors. spans: of all rows."""
+    """Divides the rows of a task. letters: where dead ones go; without it, they are errors. spans: of all rows.
+
+    known: offsets whose rows the table has. known_rows: number of these by partition.
+    """
 
     def __init__(
-        self, plan: FilePlan, letters: LetterWriter | None, changes: Changes | None, key: Sequence[str]
+        self,
+        plan: FilePlan,
+        letters: LetterWriter | None,
+        changes: Changes | None,
+        key: Sequence[str],
+        known: Spans,
     ) -> None:
-        self._plan, self._letters, self._changes, self._key = plan, letters, changes, key
+        self._plan, self._letters, self._changes, self._key, self._known = plan, letters, changes, key, known
         self.spans = Spans()
+        self.known_rows = Counter[TopicPartition]()
 
     def good_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a batch that can be stored, and write the others."""
@@ -339,8 +440,21 @@ class _Divider:
             self._find_unfit(rows, origins, _alive(origins, reasons), reasons)
         if reasons:
             self._bury(batch, reasons)
-            rows = rows.take(pa.array(_alive(origins, reasons)))
+        known = self._find_known(batch, reasons)
+        if reasons or known:
+            rows = rows.take(pa.array(_alive(origins, {**reasons, **known})))
         return rows
+
+    def _find_known(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> dict[int, str]:
+        """Return the rows that the table has, and count those that are not dead."""
+        import numpy as np
+
+        found = dict[int, str]()
+        for key in offsets_of(batch).keys() & self._known.keys():
+            indexes = np.flatnonzero(rows_at(batch, key, self._known[key]).to_numpy(zero_copy_only=False))
+            found |= dict.fromkeys(indexes.tolist(), "known")
+            self.known_rows[key] += sum(int(index) not in reasons for index in indexes)
+        return found
 
     def _changed(self, rows: pa.RecordBatch, reasons: dict[int, str]) -> tuple[pa.RecordBatch, np.ndarray]:
         """Return what rows become, and the row that each was made of; add what is wrong with others to reasons."""
@@ -404,20 +518,11 @@ def _alive(origins: np.ndarray, reasons: Mapping[int, str]) -> np.ndarray:
     return np.flatnonzero(~np.isin(origins, list(reasons))) if reasons else np.arange(len(origins))
 
 
-def _is_wrapped(kind: pa.DataType) -> bool:
-    from pyarrow import types
-
-    if not types.is_struct(kind):
-        return False
-    names = [kind.field(index).name for index in range(kind.num_fields)]
-    return names in (["value", "error"], ["value", "error", "bytes"]) and types.is_string(kind.field("error").type)
-
-
 def _unwrapped(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return rows without their errors."""
     import pyarrow as pa
 
-    columns = [column.flatten()[0] if _is_wrapped(column.type) else column for column in batch.columns]
+    columns = [column.flatten()[0] if is_wrapped(column.type) else column for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=unwrapped_schema(batch.schema))
 
 
@@ -425,52 +530,9 @@ def _reasons(batch: pa.RecordBatch) -> dict[int, str]:
     """Return what is wrong with rows that were not decoded, by row."""
     reasons: dict[int, str] = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if _is_wrapped(column.type):
+        if is_wrapped(column.type):
             errors = column.flatten()[1]
             if errors.null_count < len(errors):
                 texts = enumerate(errors.to_pylist())
                 reasons = {row: f"{name}: {text}" for row, text in texts if text is not None} | reasons
     return reasons
-
-
-def _letters(batch: pa.RecordBatch, reasons: pa.Array, table: str) -> pa.RecordBatch:
-    """Return rows as dead letters."""
-    import pyarrow as pa
-    from pyarrow import types
-
-    schema = dead_letter_schema()
-    columns = {name: batch.column(name).cast(schema.field(name).type) for name in PLACE}
-    if "timestamp" in batch.schema.names and types.is_timestamp(batch.schema.field("timestamp").type):
-        columns["timestamp"] = batch.column("timestamp").cast(schema.field("timestamp").type)
-    for name in ("key", "value"):
-        if name in batch.schema.names:
-            columns[name] = _bytes_of(batch.column(name))
-    if "value" in batch.schema.names and _is_wrapped(batch.schema.field("value").type):
-        columns["schema_id"] = pa.array([_schema_id(each.as_py()) for each in columns["value"]], pa.int32())
-    columns |= {"reason": reasons, "table": pa.array([table] * len(batch))}
-    return pa.RecordBatch.from_arrays(
-        [columns.get(field.name, pa.nulls(len(batch), field.type)) for field in schema], schema=schema
-    )
-
-
-def _bytes_of(column: pa.Array) -> pa.Array:
-    """Return the bytes of keys or values; null where rows do not have them any more."""
-    import pyarrow as pa
-    from pyarrow import types
-
-    if _is_wrapped(column.type):
-        children = column.flatten()
-        column = children[2] if len(children) > 2 else pa.nulls(len(column), pa.binary())
-    kind = column.type
-    is_bytes = (
-        types.is_binary(kind) or types.is_large_binary(kind) or types.is_string(kind) or types.is_large_string(kind)
-    )
-    return column.cast(pa.binary()) if is_bytes else pa.nulls(len(column), pa.binary())
-
-
-def _schema_id(value: bytes | None) -> int | None:
-    """Return the id in the first bytes of a value, if there is one."""
-    if value is None or len(value) < 5 or value[0]:
-        return None
-    number = int.from_bytes(value[1:5], "big", signed=True)
-    return number if number >= 0 else None

@@ -63,7 +63,6 @@ def planned_tables(
     counts, splitter = Counter[str](), RecordSplitter(records.types.registry)
     skipped = set[str]()
     table.refresh()
-    records.warn_of_lost(table)
     known = read_index(table) if table.exists else {}
     for log, each in planned_offsets(table, logs, rows, fill=fill):
         if each.start_offset == each.end_offset:

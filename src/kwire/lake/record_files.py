@@ -48,8 +48,15 @@ class RecordPlan:
 
     def known(self, mark: Mark | None) -> Spans:
         """Return the offsets whose rows the table has, not from earlier micro-batches of this query."""
+        return self.state.foreign(self._query(mark))
+
+    def known_rows(self, mark: Mark | None) -> Spans:
+        """Return other offsets whose rows the table has, and whose dead letters are lost."""
+        return self.state.foreign_rows(self._query(mark))
+
+    def _query(self, mark: Mark | None) -> str | None:
         own = self.mark(mark)
-        return self.state.foreign(None if own is None else own.query)
+        return None if own is None else own.query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +179,7 @@ class RecordWriter:
                 self._unfit[record] = str(plan)
                 return None
             known = KnownOffsets(known=plan.known(self._mark), mode="skip", table=plan.plan.table)
-            rows = RowWriter(plan.plan, plan.dead, mark=self._mark, task=self._task)
+            rows = RowWriter(plan.plan, plan.dead, mark=self._mark, known=plan.known_rows(self._mark), task=self._task)
             self._tables[record] = _OneTable(plan=plan, known=known, decode=plan.decoding.decoder(), rows=rows)
         return self._tables[record]
 
@@ -201,6 +208,8 @@ class RecordWriter:
     def close(self) -> RecordFiles:
         """Complete the files and return them. Raises TableError."""
         files = {record: (each.plan, each.rows.close()) for record, each in self._tables.items()}
+        for _, written in files.values():
+            self._known_rows.update(written.known_rows)
         index = TaskFiles()
         if self._letters is not None:
             index = TaskFiles(dead=self._letters.close(), dead_rows=dict(self._letters.counts))

@@ -10,9 +10,8 @@
 Each table has the micro-batch's mark and the offsets of its commits. If the driver is killed between two of them, the
 index lacks the offsets, so they are read again, and tables that have them already skip them.
 
-Each commit of a type's table has a random number, and the one that the index knew before it. The index knows the last
-number of each table. A table that has neither was dropped, or has gone to another version: the index then gives up the
-offsets that this table lacks, and they are read again.
+The index knows these tables, see kwire.lake.counterparts: if one was dropped, or has gone back, it gives up the offsets
+that this table lacks, and they are read again. So are those that a table has given up, whose dead letters are lost.
 
 Each of these tables has the property kwire.record, the name of its type. Other tables of that name are not written to.
 """
@@ -28,17 +27,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kwire.errors import InvalidSchema, KwireError, OptionError, TableError
+from kwire.lake.counterparts import Counterpart
 from kwire.lake.data_files import FilePlan, TaskFiles, write_files
 from kwire.lake.dead_letters import (
     DeadLetterPlan,
     DeadLetterTarget,
     LetterPlan,
     commit_dead_letters,
+    give_up_lost_letters,
     prepare_dead_letters,
     unwrapped_schema,
+    warn_of_lost_letters,
 )
 from kwire.lake.metrics import CommitCounts
-from kwire.lake.offset_ranges import Spans, subtract, union
+from kwire.lake.offset_ranges import Spans, intersection, union
 from kwire.lake.record_files import RecordFiles, RecordPlan, RecordWriter
 from kwire.lake.state import Change, Mark, TableState
 from kwire.lake.table import INDEX, RECORD, LakeTable, Layout
@@ -232,9 +234,9 @@ class RecordTables:
         """
         check_rows(schema)
         plan = index.prepare(index_schema(), Layout(properties={RECORD: INDEX}))
-        state = index.state()
         index.refresh_known()  # a table that was created just now cannot be read yet
-        dead = None if dead_letters is None else prepare_dead_letters(dead_letters, plan)
+        dead = None if dead_letters is None else prepare_dead_letters(dead_letters, index, plan)
+        state = index.state()
         subjects = read_index(index)
         self.check(subjects)
         for record, subject in subjects.items():
@@ -243,66 +245,93 @@ class RecordTables:
                     f"subject: the index {self.name} has subject '{subject}' for record type '{record}', which "
                     f"'{self.types.subject}' does not give; name the strategy of the tables, or write to others"
                 )
+        letters = dead_letters if isinstance(dead_letters, LakeTable) else None
         records = {
-            record: self.prepare_record(record, subject, self.decoding(record, subject), schema, dead)
+            record: self.prepare_record(record, subject, self.decoding(record, subject), schema, dead, letters)
             for record, subject in subjects.items()
         }
         state = self._give_up(index, state, {record: each.state for record, each in records.items()}, plan)
         return RecordPlans(tables=self, plan=plan, state=state, dead=dead, schema=schema, records=records)
 
-    def recover(self, index: LakeTable) -> None:
-        """Give up the offsets of an index, as of its last refresh, whose rows a table of a type lacks.
+    def recover(self, index: LakeTable, dead_letters: DeadLetterTarget | None) -> None:
+        """Give up the offsets of an index, as of its last refresh, whose rows or dead letters a table lacks.
 
         For who reads the offsets of the index before prepare(). Raises TableError.
         """
         if index.properties.get(RECORD) == INDEX:  # prepare() refuses others
-            self._give_up(index, index.state(), self._states(index), index.plan())
+            letters = dead_letters if isinstance(dead_letters, LakeTable) else None
+            if letters is not None:
+                letters.refresh()
+                give_up_lost_letters(index, index.plan(), letters)
+            states = self._states(index, letters, gives_up=True)
+            self._give_up(index, index.state(), states, index.plan())
 
-    def warn_of_lost(self, index: LakeTable) -> None:
+    def warn_of_lost(self, index: LakeTable, dead_letters: DeadLetterTarget | None) -> None:
         """Warn of tables that recover() would find. Raises TableError."""
         if index.properties.get(RECORD) == INDEX:
-            self._others(index.state(), self._states(index))
+            letters = dead_letters if isinstance(dead_letters, LakeTable) else None
+            if letters is not None:
+                letters.refresh()
+                warn_of_lost_letters(index, letters)
+            self._others(index.state(), self._states(index, letters, gives_up=False))
 
-    def _states(self, index: LakeTable) -> dict[str, TableState]:
+    def _states(self, index: LakeTable, letters: LakeTable | None, *, gives_up: bool) -> dict[str, TableState]:
+        """Return the states of the tables of an index. gives_up: after they gave up what `letters` lack."""
         states = {}
         for record in read_index(index):
             with self.open(self.table_of(record)) as table:
                 table.refresh()
+                if letters is not None and table.exists and gives_up:
+                    give_up_lost_letters(table, table.plan(), letters)
+                elif letters is not None and table.exists:
+                    warn_of_lost_letters(table, letters)
                 states[record] = table.state()
         return states
 
     def _others(self, state: TableState, states: Mapping[str, TableState]) -> tuple[Spans, dict[str, int]]:
-        """Return what lost_offsets() finds, with a warning for each table."""
+        """Return what lost_offsets() finds, with a warning for each table that was dropped or has gone back."""
         lost, others = lost_offsets(state, states)
-        for record in others:
+        for record in others.keys() & lost.keys():
             logger.warning(
                 "table %s is not as its index knows it: it was dropped, or has gone back to an earlier version. The "
                 "index gives up the offsets that it lacks; 'kwire lake append --fill' appends their rows",
                 self.table_of(record),
             )
-        return lost, others
+        keys = {key for spans in lost.values() for key in spans}
+        return {key: union(*(spans.get(key, ()) for spans in lost.values())) for key in keys}, others
 
     def _give_up(
         self, index: LakeTable, state: TableState, states: Mapping[str, TableState], plan: FilePlan
     ) -> TableState:
         """Commit what lost_offsets() finds to an index; return its state then."""
         lost, others = self._others(state, states)
-        if not others:
+        if not others and not lost:
             return state
         index.commit([], Change(id=uuid.uuid4().hex, lost=lost, records=others, same_rows=True), plan)
         index.refresh_known()
         return index.state()
 
     def prepare_record(
-        self, record: str, subject: str, decoding: ValueDecoding, schema: pa.Schema, dead: LetterPlan | None
+        self,
+        record: str,
+        subject: str,
+        decoding: ValueDecoding,
+        schema: pa.Schema,
+        dead: LetterPlan | None,
+        letters: LakeTable | None = None,
     ) -> RecordPlan:
-        """Create the table of a record type, or add new columns. Raises OptionError, TableError."""
+        """Create the table of a record type, or add new columns. letters: table of dead letters that it may know.
+
+        Raises OptionError, TableError.
+        """
         wanted = decoding.schema_of(schema)
         if self.has_dead_letters:
             wanted = unwrapped_schema(wanted)
         layout = replace(self.layout, properties={**self.layout.properties, RECORD: record})
         with self.open(self.table_of(record)) as table:
             plan = table.prepare(wanted, layout)
+            if letters is not None:
+                give_up_lost_letters(table, plan, letters)
             return RecordPlan(
                 record=record,
                 subject=subject,
@@ -341,7 +370,7 @@ class RecordTables:
         }
         if dead_letters is not None and plans.dead is not None:
             dead = [file for each in written for file in each.index.dead]
-            commit_dead_letters(dead_letters, dead, change, plans.state, plans.dead)
+            counts |= commit_dead_letters(dead_letters, dead, change, plans.state, plans.dead)
         entries, rows = write_files(self._index_rows(new), plans.plan), index.counts.rows
         is_new = index.commit(entries.files, replace(change, records=counts), plans.plan)
         index.counts.rows = rows  # of records
@@ -362,20 +391,21 @@ class RecordTables:
             return plan.state.records.get(plan.record, 0)
         # it has all rows of its type that the index has offsets of, also if it was created later
         spans = {key: union(index.spans.get(key, ()), ranges) for key, ranges in change.spans.items()}
-        id = uuid.uuid4()
         own = replace(
             change,
-            id=id.hex,
+            id=uuid.uuid4().hex,
             mark=plan.mark(change.mark),
             spans=spans,
             known=plan.state.spans,
             is_exact=True,
-            records={plan.record: id.int >> 66, INDEX: index.records.get(plan.record, 0)},  # 62 bits, for Delta Lake
+            number_of=plan.record,
+            base=plan.state.spans,
         )
         with self.open(plan.plan.table) as table:
             if dead_letters is not None and plan.dead is not None:
                 dead = [file for each in tasks for file in each.dead]
-                commit_dead_letters(dead_letters, dead, replace(own, mark=change.mark), plan.state, plan.dead)
+                of_letters = replace(own, mark=change.mark)
+                own = replace(own, records=commit_dead_letters(dead_letters, dead, of_letters, plan.state, plan.dead))
             table.commit(files, own, plan.plan)
             counts.add(table.counts)
             table.refresh()
@@ -420,22 +450,21 @@ def check_rows(schema: pa.Schema) -> None:
         )
 
 
-def lost_offsets(index: TableState, states: Mapping[str, TableState]) -> tuple[Spans, dict[str, int]]:
-    """Return the offsets of an index that tables lack, and the numbers of the last commits of these tables, by type.
+def lost_offsets(index: TableState, states: Mapping[str, TableState]) -> tuple[dict[str, Spans], dict[str, int]]:
+    """Return the offsets of an index that tables lack, by type, and the numbers of the last commits of these tables.
 
     states: of the tables by type. One that is not as the index knows it lacks what it has no offsets of: those before
-    its last commit were complete.
+    its last commit were complete. Others lack what they have given up.
     """
-    other = {}
+    lost, other = dict[str, Spans](), dict[str, int]()
     for record, state in states.items():
-        last = state.records.get(record, 0)
-        if index.records.get(record, 0) not in (0, last, state.records.get(INDEX, 0)):
-            other[record] = last
-    lost = {
-        key: union(*(subtract(ranges, states[record].spans.get(key, ())) for record in other))
-        for key, ranges in index.spans.items()
-    }
-    return {key: ranges for key, ranges in lost.items() if ranges}, other
+        found = Counterpart(name=record, numbers=state.numbers_of(record), spans=state.spans)
+        shared = {key: intersection(ranges, index.spans.get(key, ())) for key, ranges in state.rows_only.items()}
+        lost[record] = {key: ranges for key, ranges in shared.items() if ranges}
+        if not found.is_known(index):
+            other[record] = found.numbers[0]
+            lost[record] |= found.lacks(index.spans)
+    return {record: spans for record, spans in lost.items() if spans}, other
 
 
 def read_index(index: LakeTable) -> dict[str, str]:

@@ -8,7 +8,7 @@ driver   RowTarget.commit(), discard()
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from kwire.errors import OptionError
@@ -19,7 +19,9 @@ from kwire.lake.dead_letters import (
     DeadLetterTarget,
     LetterPlan,
     commit_dead_letters,
+    give_up_lost_letters,
     prepare_dead_letters,
+    warn_of_lost_letters,
     write_rows,
 )
 from kwire.lake.record_files import RecordFiles
@@ -35,13 +37,17 @@ __all__ = ["RowTarget", "TablePlan", "TargetPlan", "Written"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePlan:
-    """How tasks write the rows of one table. Picklable. state: of the table when it was prepared."""
+    """How tasks write the rows of one table. Picklable. state: of the table when it was prepared.
+
+    repeats: also rows that the table has.
+    """
 
     plan: FilePlan
     state: TableState
     dead: LetterPlan | None = None
     changes: Changes | None = None
     key: tuple[str, ...] = ()
+    repeats: bool = False
 
     @property
     def table(self) -> str:
@@ -50,7 +56,16 @@ class TablePlan:
 
     def write(self, batches: Iterable[pa.RecordBatch], *, mark: Mark | None = None, task: int = 0) -> TaskFiles:
         """Write the rows of one task, as kwire.lake.dead_letters.write_rows."""
-        return write_rows(batches, self.plan, self.dead, changes=self.changes, mark=mark, key=self.key, task=task)
+        return write_rows(
+            batches,
+            self.plan,
+            self.dead,
+            changes=self.changes,
+            mark=mark,
+            key=self.key,
+            known={} if self.repeats else self.state.foreign_rows(None if mark is None else mark.query),
+            task=task,
+        )
 
 
 TargetPlan: TypeAlias = TablePlan | RecordPlans
@@ -63,7 +78,8 @@ Written: TypeAlias = TaskFiles | RecordFiles
 class RowTarget:
     """A table, or with `records` the index of tables by record type. layout: of a new table.
 
-    key: columns to merge by. order_by: columns that order the rows of a key, instead of offsets.
+    key: columns to merge by. order_by: columns that order the rows of a key, instead of offsets. repeats: whether rows
+    at offsets that the table has are written again.
     """
 
     table: LakeTable
@@ -73,6 +89,7 @@ class RowTarget:
     key: tuple[str, ...] = ()
     order_by: tuple[str, ...] = ()
     records: RecordTables | None = None
+    repeats: bool = False
 
     def __post_init__(self) -> None:
         """Raise OptionError for options that tables by record type do not have."""
@@ -87,8 +104,34 @@ class RowTarget:
         if self.records is not None:
             return self.records.prepare(self.table, schema, self.dead_letters)
         plan = self.table.prepare(schema, self.layout, key=self.key)
-        dead = None if self.dead_letters is None else prepare_dead_letters(self.dead_letters, plan)
-        return TablePlan(plan=plan, state=self.table.state(), dead=dead, changes=self.changes, key=self.key)
+        dead = None if self.dead_letters is None else prepare_dead_letters(self.dead_letters, self.table, plan)
+        return TablePlan(
+            plan=plan,
+            state=self.table.state(),
+            dead=dead,
+            changes=self.changes,
+            key=self.key,
+            repeats=self.repeats,
+        )
+
+    def recover(self) -> None:
+        """Give up the offsets of the table, as of its last refresh, whose rows or dead letters other tables lack.
+
+        For who reads its offsets before prepare(). Raises TableError.
+        """
+        if self.records is not None:
+            self.records.recover(self.table, self.dead_letters)
+        elif self.table.exists and isinstance(self.dead_letters, LakeTable):
+            self.dead_letters.refresh()
+            give_up_lost_letters(self.table, self.table.plan(), self.dead_letters)
+
+    def warn_of_lost(self) -> None:
+        """Warn of what recover() would find. Raises TableError."""
+        if self.records is not None:
+            self.records.warn_of_lost(self.table, self.dead_letters)
+        elif self.table.exists and isinstance(self.dead_letters, LakeTable):
+            self.dead_letters.refresh()
+            warn_of_lost_letters(self.table, self.dead_letters)
 
     def check_layout(self) -> None:
         """Raise TableError if the table has another layout; tables by record type are checked by prepare()."""
@@ -103,7 +146,8 @@ class RowTarget:
         tasks = _of_one(written)
         if self.dead_letters is not None and plan.dead is not None:
             dead = [file for each in tasks for file in each.dead]
-            commit_dead_letters(self.dead_letters, dead, change, plan.state, plan.dead)
+            records = commit_dead_letters(self.dead_letters, dead, change, plan.state, plan.dead)
+            change = replace(change, records=records)
         files = [file for each in tasks for file in each.files]
         return self.table.commit(files, change, plan.plan, key=self.key, order_by=self.order_by)
 

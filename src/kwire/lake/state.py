@@ -19,7 +19,16 @@ from dataclasses import dataclass, field, replace
 from kwire.errors import TableError
 from kwire.identifiers import TopicPartition
 from kwire.lake.live_files import LiveFile
-from kwire.lake.offset_ranges import Spans, holes_of, parse_spans, render_spans, subtract, union
+from kwire.lake.offset_ranges import (
+    Ranges,
+    Spans,
+    holes_of,
+    intersection,
+    parse_spans,
+    render_spans,
+    subtract,
+    union,
+)
 
 __all__ = ["MAX_HOLES", "OLD_CHECKPOINT", "WRITE_AGAIN", "Change", "Mark", "TableState"]
 
@@ -31,6 +40,7 @@ OLD_CHECKPOINT = (
     "offsets, which 'kwire lake offsets --format spark' prints for option startingOffsets"
 )
 NO_QUERY = ""  # the writer of offsets that no query has committed
+NUMBERS = 4  # of the last commits that are kept: several writers may know different ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +80,10 @@ class Change:
     known. merge_key, order_by: as of TableState, None and () for a commit without rows; set by LakeTable.commit.
     is_exact: offsets between those of `spans` are not complete, also if the query has committed before. removed: files
     that the new ones replace; one that another writer has changed meanwhile is an error. same_rows: the new ones have
-    the same rows. lost: offsets that the table has no more. records: as of TableState, those that change.
+    the same rows. lost: offsets that the table has no more; keeps_rows: of which it has the rows, and another table
+    lost their dead letters. records: as of TableState, those that change. number_of: the name of the number that this
+    commit gets among them. base: offsets that the table had when its rows were compared with them, and still has unless
+    it was rolled back meanwhile, which is an error.
     """
 
     id: str
@@ -86,7 +99,15 @@ class Change:
     removed: Sequence[LiveFile] = ()
     same_rows: bool = False
     lost: Spans = field(default_factory=dict)
+    keeps_rows: bool = False
     records: Mapping[str, int] = field(default_factory=dict)
+    number_of: str | None = None
+    base: Spans = field(default_factory=dict)
+
+    @property
+    def number(self) -> int:
+        """The number of this commit, random, of 62 bits as a version of Delta Lake."""
+        return int(self.id, 16) >> 66
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +118,9 @@ class TableState:
     offset, NO_QUERY for others. rolled_back: queries whose later batches the table had and has no more, until they
     commit again. merge_key: columns that rows were merged by, () if rows were appended, None before the first row of
     kwire. order_by: columns that order the rows of a key, () if offsets do.
-    topic_ids: of the topics that the offsets are of, as Kafka's tools print them, where a log had one. records: of
-    tables by record type, numbers of their last commits, by type; see kwire.lake.record_tables.
+    topic_ids: of the topics that the offsets are of, as Kafka's tools print them, where a log had one. records: numbers
+    of commits by name, see kwire.lake.counterparts. rows_only: offsets that are not in `spans`, since the table of dead
+    letters has lost theirs, and whose rows the table has.
     """
 
     spans: Spans = field(default_factory=dict)
@@ -109,6 +131,7 @@ class TableState:
     order_by: tuple[str, ...] = ()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     records: Mapping[str, int] = field(default_factory=dict)
+    rows_only: Spans = field(default_factory=dict)
 
     @property
     def holes(self) -> Spans:
@@ -121,10 +144,23 @@ class TableState:
         It may commit those before its own: rows of a join, for example, come later than others. Without a record of
         writers, a query that the table knows is taken for the one that wrote.
         """
+        return self._of_others(self.spans, query)
+
+    def foreign_rows(self, query: str | None) -> Spans:
+        """Return the offsets of `rows_only` whose rows a query must not commit again, as of foreign()."""
+        return self._of_others(self.rows_only, query)
+
+    def _of_others(self, spans: Spans, query: str | None) -> Spans:
         by_default = query if query in self.batches else None
-        return {
-            key: ranges for key, ranges in self.spans.items() if query is None or query != self._writer(key, by_default)
-        }
+        return {key: ranges for key, ranges in spans.items() if query is None or query != self._writer(key, by_default)}
+
+    def rows_of(self, key: TopicPartition) -> Ranges:
+        """Return the offsets of a partition whose rows the table has."""
+        return union(self.spans.get(key, ()), self.rows_only.get(key, ()))
+
+    def numbers_of(self, name: str) -> tuple[int, ...]:
+        """Return the numbers of the last commits of a name, the newest first; 0 for those that there are none of."""
+        return tuple(self.records.get(each, 0) for each in _number_names(name))
 
     def _writer(self, key: TopicPartition, default: str | None) -> str | None:
         return self.writers.get(key, default)
@@ -138,30 +174,42 @@ class TableState:
             batches[query] = change.mark.batch
         spans: Spans = {} if change.overwrite else dict(self.spans)
         writers = {} if change.overwrite else dict(self.writers)
+        rows_only: Spans = {} if change.overwrite else dict(self.rows_only)
+        own = query if query in self.batches else None
         for key, ranges in change.spans.items():
-            before = spans.get(key, ())
+            before, kept = spans.get(key, ()), rows_only.get(key, ())
+            rows = union(before, kept)
             follows = query in self.batches and query not in self.rolled_back
             if follows and not change.is_exact:  # its batches follow each other
-                ranges = union(ranges, tuple((_end_before(before, start), start) for start, _ in ranges))
-            spans[key] = union(before, ranges)
-            if not before or spans[key][-1][1] > before[-1][1]:
+                ranges = union(ranges, tuple((_end_before(rows, start), start) for start, _ in ranges))
+            if change.mark is not None and self._writer(key, own) == query:  # it goes on, and does not read them again
+                ranges = subtract(ranges, kept)
+            spans[key], rows_only[key] = union(before, ranges), subtract(kept, ranges)
+            if not rows or union(rows, ranges)[-1][1] > rows[-1][1]:
                 writers[key] = query
         for key, ranges in change.lost.items():
+            if change.keeps_rows:
+                rows_only[key] = union(rows_only.get(key, ()), intersection(spans.get(key, ()), ranges))
             spans[key] = subtract(spans.get(key, ()), ranges)
-        spans = {key: ranges for key, ranges in spans.items() if ranges}
+        spans, rows_only = ({key: ranges for key, ranges in each.items() if ranges} for each in (spans, rows_only))
         rolled_back = self.rolled_back - {query}
-        if change.lost:  # an engine may repeat the batches that had them
+        if change.lost and not change.keeps_rows:  # an engine may repeat the batches that had them
             rolled_back, batches = rolled_back | batches.keys(), {}
+        records = {**self.records, **change.records}
+        if change.number_of is not None:
+            numbers = (change.number, *self.numbers_of(change.number_of))
+            records |= zip(_number_names(change.number_of), numbers, strict=False)
         keeps_key = change.merge_key is None and not change.overwrite
         return TableState(
             spans=spans,
             batches=dict(list(batches.items())[-MAX_QUERIES:]),
-            writers={key: writer for key, writer in writers.items() if key in spans},
+            writers={key: writer for key, writer in writers.items() if key in spans or key in rows_only},
             rolled_back=rolled_back,
             topic_ids={**({} if change.overwrite else self.topic_ids), **change.topic_ids},
             merge_key=self.merge_key if keeps_key else change.merge_key,
             order_by=self.order_by if keeps_key else change.order_by,
-            records={**self.records, **change.records},
+            records=records,
+            rows_only=rows_only,
         )
 
     def without_later(self, later: Mapping[str, int]) -> TableState:
@@ -185,6 +233,8 @@ class TableState:
             state["rolledBack"] = sorted(self.rolled_back)
         if self.records:
             state["records"] = dict(self.records)
+        if self.rows_only:
+            state["rowsOnly"] = json.loads(render_spans(self.rows_only))
         return json.dumps(state, separators=(",", ":"))
 
     @classmethod
@@ -211,6 +261,7 @@ class TableState:
                 order_by=tuple(str(name) for name in document.get("orderBy", ())),
                 topic_ids=topic_ids,
                 records={str(record): int(number) for record, number in document.get("records", {}).items()},
+                rows_only=parse_spans(json.dumps(document.get("rowsOnly", {})), table),
             )
         except (ValueError, KeyError, TypeError, AttributeError):
             raise TableError(f"kwire.state cannot be read: {text[:100]!r}", table) from None
@@ -221,6 +272,11 @@ class TableState:
         for (topic, partition), ranges in sorted(self.spans.items()):
             by_topic.setdefault(topic, {})[str(partition)] = ranges[-1][1]
         return json.dumps(by_topic, separators=(",", ":"))
+
+
+def _number_names(name: str) -> list[str]:
+    """Return the names that the numbers of the last commits are stored by, the newest first."""
+    return [name, *(f"{name}*{age}" for age in range(1, NUMBERS))]
 
 
 def _end_before(ranges: tuple[tuple[int, int], ...], start: int) -> int:

@@ -313,6 +313,7 @@ class LakeTable(ABC):
         try:
             if not change.overwrite:
                 check_topic_ids(state, change.topic_ids, self.name)
+            self._check_base(state, change)
             self._check_new_offsets(state, change)
             self._check_removed(change)
             if files and not change.overwrite and not change.same_rows:
@@ -328,15 +329,26 @@ class LakeTable(ABC):
         An engine repeats a micro-batch with the same offsets. From a checkpoint that is older than the table it plans
         the batch anew, up to the end that the topic has by then.
         """
-        spans = self.state().spans
+        state = self.state()
         for (topic, partition), ranges in change.spans.items():
-            new = subtract(ranges, spans.get((topic, partition), ()))
+            new = subtract(ranges, state.rows_of((topic, partition)))
             if not new:
                 continue
             what = f"batch {mark.batch} is in the table, without offsets {text_of(new)} of {topic}-{partition}"
             if mark.is_strict:
                 raise TableError(f"{what}, which it has now: {OLD_CHECKPOINT}", self.name)
             logger.warning("table %s: %s; they were not written", self.name, what)
+
+    def _check_base(self, state: TableState, change: Change) -> None:
+        """Raise TableError if the table has gone back since rows were compared with its offsets."""
+        for key, ranges in change.base.items():
+            gone = subtract(ranges, state.spans.get(key, ()))
+            if gone:
+                raise TableError(
+                    f"it has gone back to an earlier version while rows were written, without offsets {text_of(gone)} "
+                    f"of {key[0]}-{key[1]}; run again",
+                    self.name,
+                )
 
     def _check_new_offsets(self, state: TableState, change: Change) -> None:
         """Raise TableError if another writer has committed some of the offsets meanwhile."""
@@ -369,12 +381,12 @@ class LakeTable(ABC):
         check_merge_key(state, change.merge_key or (), self.name)
         check_order(state, change.order_by, self.name)
         for key, ranges in change.merged.items():
-            end = state.spans[key][-1][1] if key in state.spans else 0
-            if ranges[0][0] < end:
+            rows, new = state.rows_of(key), subtract(ranges, state.rows_only.get(key, ()))
+            if rows and new and new[0][0] < rows[-1][1]:
                 raise TableError(
-                    f"the rows of {key[0]}-{key[1]} begin at offset {ranges[0][0]}, before the table's offset {end}"
-                    ", and would replace later rows by key; start the query at the table's offsets, as 'kwire lake "
-                    "offsets --format spark' prints them, or write the table again into a new one",
+                    f"the rows of {key[0]}-{key[1]} begin at offset {new[0][0]}, before the table's offset "
+                    f"{rows[-1][1]}, and would replace later rows by key; start the query at the table's offsets, as "
+                    "'kwire lake offsets --format spark' prints them, or write the table again into a new one",
                     self.name,
                 )
 

@@ -54,10 +54,10 @@ def offsets_of_table(table: LakeTable, reader: LiveStreamReader | LogStreamReade
     with table:
         table.refresh()
         state = table.state()
-        if table.exists and not state.spans and table.live_files():
+        if table.exists and not state.spans and not state.rows_only and table.live_files():
             raise TableError("it has rows and no offsets of kwire, so a query cannot start from them", table.name)
     check_topic_ids(state, topic_ids, table.name)
-    known = {topic for topic, _ in state.spans}
+    known = {topic for topic, _ in (*state.spans, *state.rows_only)}
     if known and not known & topics:
         raise TableError(
             f"it has offsets of {', '.join(sorted(known))}, and the query reads {', '.join(sorted(topics))}: another "

@@ -239,6 +239,8 @@ def _preview(target: RowTarget, logs: Sequence[ReadableLog], rows: RowOptions, f
     from kwire.lake.preview import planned_offsets, planned_tables
 
     with target.table as table:
+        table.refresh()
+        target.warn_of_lost()
         if rows.records is not None:
             tables = planned_tables(table, logs, rows, rows.records, fill=fill)
             write_rows(map(asdict, tables), PLANNED_TABLES, format)

@@ -44,7 +44,7 @@ def offsets(
 
     Offsets are those that kwire has stored with its commits. Exit code 1 if the table has none, or has a hole.
     """
-    from kwire.lake.offset_ranges import text_of
+    from kwire.lake.offset_ranges import subtract, text_of
     from kwire.lake.state import WRITE_AGAIN
 
     with existing_table(table, catalog, storage) as lake_table:
@@ -62,7 +62,8 @@ def offsets(
         terminal.warn(
             f"table {lake_table.name}: no offsets; they are stored with rows that have topic, partition, offset"
         )
-    remedy = WRITE_AGAIN if state.merge_key else "append them with kwire lake append --fill"
     for (topic, partition), holes in sorted(state.holes.items()):
+        is_without_rows = bool(subtract(holes, state.rows_only.get((topic, partition), ())))
+        remedy = WRITE_AGAIN if state.merge_key and is_without_rows else "append them with kwire lake append --fill"
         terminal.warn(f"{topic}-{partition}: the table lacks offsets {text_of(holes)}; {remedy}")
     return FOUND if state.holes or not state.spans else FINE

@@ -97,12 +97,17 @@ class DeltaPlan(FilePlan):
     def delete(self, path: str) -> None:
         self._files.delete_file(path)
 
-    def read(self, path: str) -> pa.Table:
+    def read(self, written: WrittenFile) -> pa.Table:
         """Return the rows of a file that is not committed. Raises OSError."""
+        import pyarrow as pa
         from pyarrow import parquet
 
-        with self._files.open_input_file(path) as file:
-            return parquet.read_table(file).cast(self.arrow)
+        with self._files.open_input_file(written.path) as file:
+            rows = parquet.read_table(file)
+        for name, text in written.facts["partition"].items():
+            values = pa.array([text] * len(rows), pa.string()).cast(self.arrow.field(name).type)
+            rows = rows.append_column(name, values)
+        return rows.select(self.arrow.names).cast(self.arrow)
 
 
 def partition_text(value: object) -> str | None:

@@ -1,12 +1,13 @@
 """A Delta table: commits with transaction identifiers, and merges by delta-rs.
 
     txn       appId: the query's id, version: its micro-batch                                       its Mark
-              appId: kwire/TOPIC/PARTITION, version: the offset after the last one in the table
+              appId: kwire/TOPIC/PARTITION, version: the offset after the last one in the table; kwire/:TOPIC/...:
+              the same of offsets whose dead letters are lost
               appId: kwire/TOPIC/PARTITION/0, /1, ..., versions: the first offset, then end and start of each hole
               appId: kwire/merge-key/["COLUMN", ...], version: 1 while the rows are merged by these columns, [] for
               rows that were appended
               appId: kwire/topic-id/TOPIC/ID, version: 1 while the offsets are those of this topic id
-              appId: kwire/record/TYPE, version: the number of the last commit of the table of this record type
+              appId: kwire/record/NAME, version: the number of a commit, see kwire.lake.counterparts
     commitInfo  kwire.commit-id, kwire.offsets, kwire.state
 
 The state of a table is that of its rows. RESTORE brings rows of an earlier version back and leaves the transaction
@@ -31,17 +32,27 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.errors import OptionError, TableError
 from kwire.extras import need
-from kwire.identifiers import TopicPartition
 from kwire.lake.data_files import FilePlan, WrittenFile
 from kwire.lake.delta.checkpoints import transaction_ids
 from kwire.lake.delta.errors import as_table_errors
 from kwire.lake.delta.files import live_files
 from kwire.lake.delta.layout import can_partition, check_partitioning, sort_terms
 from kwire.lake.delta.plan import DeltaPlan, file_system, statistics_of
+from kwire.lake.delta.transactions import (
+    MERGE_KEY,
+    app_id_of,
+    bounds_of,
+    divided,
+    inner_bounds,
+    joined,
+    merge_mark,
+    partition_of,
+    ranges_of,
+)
 from kwire.lake.delta.unfinished import delete_unfinished, find_unfinished, is_unfinished
 from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_fields, type_name
 from kwire.lake.live_files import LiveFile
-from kwire.lake.offset_ranges import Ranges, Spans, render_spans, union
+from kwire.lake.offset_ranges import Spans, render_spans
 from kwire.lake.setting_names import warn_of_misspelt
 from kwire.lake.state import Change, TableState
 from kwire.lake.table import (
@@ -63,7 +74,6 @@ __all__ = ["DeltaLakeTable"]
 
 STATE, COMMIT_ID, OFFSETS = "kwire.state", "kwire.commit-id", "kwire.offsets"
 DELETED = "__kwire_deleted"
-MERGE_KEY = "kwire/merge-key/"
 RECORD_COMMIT = "kwire/record/"
 TOPIC_ID = re.compile(r"kwire/topic-id/([^/]+)/([\w-]{22})")
 RECENT = 100  # commits to look for one in
@@ -321,12 +331,14 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         names -= merge_keys | of_records | {match[0] for match in of_topics}
         merge_key = next((name for name in merge_keys if table.transaction_version(name)), None)
         merging = [] if merge_key is None else json.loads(merge_key.removeprefix(MERGE_KEY))
-        keys = {name: _partition_of(name) for name in sorted(names)}
-        ends = {key: table.transaction_version(_app_id(key)) for key in keys.values() if key is not None}
-        all_bounds = {key: [*(_bounds(table, key) or [0]), end] for key, end in ends.items() if end}
+        keys = {name: partition_of(name) for name in sorted(names)}
+        ends = {key: table.transaction_version(app_id_of(key)) for key in keys.values() if key is not None}
+        all_bounds = {key: [*(bounds_of(table, key) or [0]), end] for key, end in ends.items() if end}
         batches = {name: table.transaction_version(name) for name, key in keys.items() if key is None}
+        spans, rows_only = divided({key: ranges_of(bounds) for key, bounds in all_bounds.items()})
         return TableState(
-            spans={key: _ranges(bounds) for key, bounds in all_bounds.items()},
+            spans=spans,
+            rows_only=rows_only,
             batches={query: batch for query, batch in batches.items() if batch is not None and batch >= 0},
             merge_key=None if merge_key is None else tuple(each for each in merging if isinstance(each, str)),
             order_by=tuple(name for each in merging if isinstance(each, dict) for name in each["orderBy"]),
@@ -440,7 +452,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         assert isinstance(plan, DeltaPlan)
         for each in files:
             with as_table_errors(self.name):
-                yield plan.read(each.path)
+                yield plan.read(each)
 
     def _properties(self, change: Change) -> CommitProperties:
         from deltalake import CommitProperties, Transaction
@@ -448,16 +460,17 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         state = self.state().after(change)
         recorded = self._recorded
         marks: list[Transaction] = []
-        changed = {key for key, _ in recorded.spans.items() ^ state.spans.items()}
+        before, after = joined(recorded), joined(state)
+        changed = {key for key, _ in before.items() ^ after.items()}
         for key in changed | change.spans.keys():
-            old, new = recorded.spans.get(key, ()), state.spans.get(key, ())
-            marks.append(Transaction(_app_id(key), new[-1][1] if new else 0))
-            if _inner_bounds(old) != _inner_bounds(new):
-                bounds = _inner_bounds(new)
+            old, new = before.get(key, ()), after.get(key, ())
+            marks.append(Transaction(app_id_of(key), new[-1][1] if new else 0))
+            if inner_bounds(old) != inner_bounds(new):
+                bounds = inner_bounds(new)
                 # transactions cannot be removed: those of former holes become empty ranges
-                bounds += [bounds[-1] if bounds else 0] * (len(_bounds(self.table, key)) - len(bounds))
-                marks += [Transaction(_app_id(key, number), bound) for number, bound in enumerate(bounds)]
-        old_key, new_key = _merge_mark(recorded), _merge_mark(state)
+                bounds += [bounds[-1] if bounds else 0] * (len(bounds_of(self.table, key)) - len(bounds))
+                marks += [Transaction(app_id_of(key, number), bound) for number, bound in enumerate(bounds)]
+        old_key, new_key = merge_mark(recorded), merge_mark(state)
         if old_key != new_key:
             marks += [Transaction(name, version) for name, version in ((old_key, 0), (new_key, 1)) if name is not None]
         for topic, topic_id in recorded.topic_ids.items() ^ state.topic_ids.items():
@@ -549,44 +562,6 @@ def _check_local(storage: Mapping[str, str]) -> None:
                 f"storage option '{name}': requires the URL of an object store; a path has only "
                 f"{' and '.join(LOCAL_OPTIONS)}"
             )
-
-
-def _app_id(key: TopicPartition, bound: int | None = None) -> str:
-    """Return the name of a partition's end, or of another of its bounds."""
-    return f"kwire/{key[0]}/{key[1]}" + ("" if bound is None else f"/{bound}")
-
-
-def _bounds(table: DeltaTable, key: TopicPartition) -> list[int]:
-    """Return the bounds that the transactions of a partition have, besides its end."""
-    bounds = list[int]()
-    while (bound := table.transaction_version(_app_id(key, len(bounds)))) is not None:
-        bounds.append(bound)
-    return bounds
-
-
-def _partition_of(app_id: str) -> TopicPartition | None:
-    """Return the partition of _app_id(), None for the id of a query."""
-    match = re.fullmatch(r"kwire/([^/]+)/(\d{1,9})(?:/\d{1,9})?", app_id)
-    return None if match is None else (match[1], int(match[2]))
-
-
-def _merge_mark(state: TableState) -> str | None:
-    """Return the name of the transaction that says how rows are merged."""
-    if state.merge_key is None:
-        return None
-    order = [{"orderBy": state.order_by}] if state.order_by else []
-    return MERGE_KEY + json.dumps([*state.merge_key, *order])
-
-
-def _inner_bounds(ranges: Ranges) -> list[int]:
-    """Return start, end, start, ... without the last end; [] for offsets from 0 without a hole."""
-    bounds = [bound for each in ranges for bound in each][:-1]
-    return [] if bounds == [0] else bounds
-
-
-def _ranges(bounds: Sequence[int]) -> Ranges:
-    """Return the ranges of start, end, start, ..., end."""
-    return union(tuple(zip(bounds[::2], bounds[1::2], strict=True)))
 
 
 def _quoted(alias: str, name: str) -> str:

@@ -485,8 +485,7 @@ def _plan(
     lake = target.table
     lake.refresh()
     target.check_layout()
-    if rows.records is not None:
-        rows.records.recover(lake)
+    target.recover()
     warned = set[str]()
     missing = {
         key: missing_offsets(lake, log, rows.isolation, fill=fill, merge_key=rows.merge_key, warned=warned)

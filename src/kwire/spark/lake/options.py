@@ -347,6 +347,7 @@ class LakeOptions:
                 key=self.merge_key,
                 order_by=self.order_by,
                 records=self._records(layout),
+                repeats=self.on_known_offsets == "append",
             )
 
     def _records(self, layout: Layout) -> RecordTables | None:

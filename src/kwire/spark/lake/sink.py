@@ -23,7 +23,7 @@ from kwire.lake import Change, KnownOffsets, LakeTable, Mark, Spans, TaskFiles, 
 from kwire.lake.arrow_columns import offsets_of
 from kwire.lake.compact import compact_table
 from kwire.lake.metrics import write_metrics
-from kwire.lake.offset_ranges import subtract, text_of
+from kwire.lake.offset_ranges import subtract, text_of, union
 from kwire.lake.row_target import Written
 from kwire.lake.state import WRITE_AGAIN
 from kwire.spark.lake.options import LakeOptions
@@ -142,7 +142,7 @@ class _Writing(SentToWorkers):
         before, after = self.plan.state.holes, self.plan.state.after(change).holes
         remedy = WRITE_AGAIN if self.options.merge_key else "append them with 'kwire lake append --fill'"
         for key in change.spans:
-            made = subtract(after.get(key, ()), before.get(key, ()))
+            made = subtract(after.get(key, ()), union(before.get(key, ()), self.plan.state.rows_only.get(key, ())))
             if made:
                 logger.warning(
                     "table %s: it has a hole: rows of %s-%d at offsets %s are in no commit. They may be lost, or there "
