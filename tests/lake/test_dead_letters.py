@@ -62,7 +62,7 @@ def test_bad_values_go_to_a_second_table(
     printed = capsys.readouterr()
     (row,) = json.loads(printed.out)
     assert (row["rows"], row["dead_letters"], row["start_offset"], row["end_offset"]) == (3, 3, 0, 6)
-    assert "avro-0: 3 records are dead letters" in printed.err
+    assert "avro-0: 3 dead letters" in printed.err
     assert run(words) == 0  # nothing is new
 
     rows = tables.read()

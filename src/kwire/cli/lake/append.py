@@ -33,7 +33,7 @@ from kwire.cli.lake.options import (
 )
 from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption, LogPath, Partitions, SkipMissing, Topics
 from kwire.cli.rows import TOPIC, Column, Format, write_rows
-from kwire.errors import KwireError, OptionError
+from kwire.errors import KwireError, OptionError, counted
 
 if TYPE_CHECKING:
     from kwire.identifiers import TopicPartition
@@ -319,7 +319,7 @@ def _rows(appended: Iterable[Appended], lake_table: LakeTable, metrics_file: str
             if each.problem is not None:
                 terminal.warn(f"{each.topic}-{each.partition}: {each.problem}")
             if each.dead_letters:
-                terminal.warn(f"{each.topic}-{each.partition}: {each.dead_letters} records are dead letters")
+                terminal.warn(f"{each.topic}-{each.partition}: {counted(each.dead_letters, 'dead letter')}")
     finally:
         if metrics_file is not None:
             with suppress(KwireError):

@@ -117,7 +117,7 @@ STORAGE = text_option(
     name="storage.*",
     value="string",
     meaning="Options of the object store by delta-rs' names, such as `storage.aws_region`; a path has only "
-    "`allow_unsafe_rename`.",
+    "`allow_unsafe_rename` and `mount_allow_unsafe_rename`.",
 )
 MERGE_KEY = Option[tuple[str, ...]](
     name="mergeKey",
