@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kwire.records import write_batch
-from kwire.storage.header_walk import HeaderWalk, PlainBatches, plain_batches
+from kwire.storage.header_walk import HeaderWalk, PlainBatches, is_zero_tail, plain_batches
 from kwire.storage.store import REMOTE_MOST_WINDOW_BYTES, REMOTE_WINDOW_BYTES, LocalFile
 from tests.log.writing import NOW, batch, record
 
@@ -33,6 +33,15 @@ def test_a_walk_has_the_batches_that_start_before_its_stop(magic: int, more: int
         walk = HeaderWalk(file, starts[1], size + more)
         assert [header.position for header in walk] == starts[1:]
         assert (walk.position, walk.damage) == (size, None)
+
+
+@pytest.mark.parametrize(("tail", "is_zero"), [(b"", True), (b"\0" * 9, True), (b"\0" * 8 + b"x", False)])
+@pytest.mark.parametrize("zeros", [0, 1 << 20])
+def test_a_tail_is_zero_up_to_its_last_byte(zeros: int, tail: bytes, is_zero: bool, tmp_path: Path) -> None:
+    (tmp_path / "x.log").write_bytes(b"batch" + b"\0" * zeros + tail)
+    with LocalFile(str(tmp_path / "x.log")) as file:
+        assert is_zero_tail(file, 5) is is_zero
+        assert not is_zero_tail(file, 4)
 
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
