@@ -187,6 +187,16 @@ def test_a_command_imports_only_what_it_needs(
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_no_command_imports_pandas(kafka_logs: dict[str, Path]) -> None:
+    """PyArrow would import it for its first scalar, which `kwire sql` needs at once."""
+    found = [sys.executable, "-c", "import pandas.core"]
+    assert subprocess.run(found, check=False).returncode == 0
+    query = ["-m", "kwire", "sql", str(kafka_logs["modern"] / "data"), "SELECT count(*) FROM orders"]
+    done = subprocess.run([sys.executable, "-X", "importtime", *query], capture_output=True, text=True, check=True)
+    assert "pyarrow._dataset" in done.stderr
+    assert " pandas.core" not in done.stderr
+
+
 @pytest.mark.parametrize("name", [name for names in COMMANDS.values() for name in names])
 def test_each_command_is_added_by_the_module_that_the_table_names(name: str) -> None:
     everything, alone = (set(typer.main.get_command(build(command)).commands) for command in (None, name))

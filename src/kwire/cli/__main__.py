@@ -10,6 +10,18 @@ import sys
 __all__ = ["main"]
 
 
+class _WithoutPandas:
+    """Keeps pandas from being imported, which no command uses.
+
+    PyArrow imports it where it is installed, to recognize its objects: that would be half of the start of `kwire sql`.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: object, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("kwire's commands run without pandas", name=name)
+
+
 def main() -> None:
     """Run the `kwire` command and exit.
 
@@ -18,6 +30,7 @@ def main() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.meta_path.insert(0, _WithoutPandas)
     gc.disable()  # what modules make while they load is kept; kwire.cli.command enables it
     from kwire.extras import MissingExtra, needing
 
