@@ -121,6 +121,17 @@ def broker_of_clients() -> Iterator[Broker]:
         yield running
 
 
+def test_the_thread_of_the_broker_does_not_wait_for_itself() -> None:
+    with Broker() as broker, RawClient(broker) as client:
+        broker.create_topic("t")
+        with pytest.raises(OptionError, match="the broker's own thread cannot ask the broker"):
+            broker.call(lambda node: broker.records("t"))
+        fault = broker.faults.fail("ListGroups", "UNKNOWN_SERVER_ERROR", when=lambda request: bool(broker.records("t")))
+        assert client.ask(messages.ListGroupsRequest(), 0).error_code == 0
+        with pytest.raises(OptionError, match="the broker's own thread"):
+            _ = fault.hits
+
+
 def test_a_broker_used_again_after_its_block_is_a_new_one() -> None:
     broker = Broker()
     with broker:

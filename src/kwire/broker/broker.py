@@ -144,10 +144,18 @@ class Broker:
         return next(iter(self.node.endpoints.values()))[1]
 
     def call(self, function: Callable[[Node], Result]) -> Result:
-        """Run a function on the broker's thread, which owns the node, and return its result."""
+        """Run a function on the broker's thread, which owns the node, and return its result.
+
+        Raises OptionError if the broker is not running, or on its own thread, which would wait for itself forever.
+        """
         loop, node = self._loop, self.node
         if loop is None:
             raise OptionError("the broker is not running")
+        if threading.current_thread() is self._thread:
+            raise OptionError(
+                "the broker's own thread cannot ask the broker: functions of faults have the request, those of call "
+                "the node"
+            )
 
         async def run() -> Result:
             return function(node)
@@ -246,7 +254,10 @@ class Broker:
         self.call(jump)
 
     def reset(self) -> None:
-        """Remove all topics, groups, transactions, users, dynamic configs and faults, and take the clock back."""
+        """Remove all topics, groups, transactions, users, dynamic configs and faults, and take the clock back.
+
+        Features and levels of loggers become those of a new broker.
+        """
         self.call(reset)
 
     # Start and stop
