@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kwire import messages
-from kwire.broker import Broker
+from kwire.broker import Broker, Cluster
 from kwire.broker.transactions.log_records import write_key
 from kwire.log import LogDirectory
 from kwire.log.topics.stored_metadata import read_metadata
@@ -225,6 +225,19 @@ def test_administrators_need_a_permission(may: bool) -> None:
         unknown = (ErrorCode.BROKER_ID_NOT_REGISTERED, "Broker ID 7 is not currently registered")
         assert unregister(client, 7) == (unknown if may else denied)
         assert features(client)[1][METADATA] == (20 if may else 21)
+
+
+@pytest.mark.parametrize("make", [Broker, Cluster])
+def test_reset_takes_changed_features_back(make: type[Broker]) -> None:
+    with make(transaction_version=1) as broker, RawClient(broker) as client:
+        before = features(client)[1]
+        assert update(client, 2, [(METADATA, 18, SAFE), (TRANSACTION, 2, UP), (SHARE, 0, SAFE)])[:2] == (0, None)
+        assert features(client)[1] != before
+        broker.reset()
+        _, levels, epoch = features(client)
+        assert levels == before
+        broker.reset()
+        assert features(client)[1:] == (before, epoch)
 
 
 def unregister(client: RawClient, broker_id: int) -> tuple[int, str | None]:

@@ -161,6 +161,14 @@ def test_a_changed_level_is_obeyed_until_the_broker_stops(caplog: pytest.LogCapt
     assert [message for message in caplog.messages if "written" in message] == ["written"]
 
 
+def test_reset_takes_a_changed_level_back() -> None:
+    with Broker() as broker, RawClient(broker) as client:
+        before = levels_of(client)
+        assert alter(client, LOGGER, "1", [[OURS, SET, "TRACE"]])[0] == 0
+        broker.reset()
+        assert levels_of(client) == before
+
+
 def test_loggers_need_a_permission() -> None:
     with Broker(acls=True) as broker, RawClient(broker) as client:
         denied = ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -154,7 +154,7 @@ class Cluster(Broker):
         return self._on_nodes(lambda nodes: nodes.lose_records(nodes.partition(topic, partition), count, to))
 
     def reset(self) -> None:
-        """Remove all topics, groups, users, dynamic configs and faults, and start all nodes; see Broker.reset."""
+        """Reset as Broker.reset does, and start all nodes."""
 
         def clean(nodes: ClusterNodes) -> None:
             reset(nodes.store)

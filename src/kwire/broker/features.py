@@ -114,6 +114,16 @@ class Features:
             return 0
         return self._cluster.features.get(name, self._initial[name])
 
+    def as_new(self) -> dict[str, int]:
+        """Return the levels to set so that the features are those of a new cluster.
+
+        A metadata.version of a newer Kafka is kept.
+        """
+        metadata_version = self._cluster.features.get(METADATA_VERSION, 0)
+        new = {**self._initial, METADATA_VERSION: max(metadata_version, RELEASE.level)}
+        levels = {**{name: self._level(name) for name in self._initial}, METADATA_VERSION: metadata_version}
+        return {name: level for name, level in new.items() if level != levels[name]}
+
     def supported(self) -> dict[str, tuple[int, int]]:
         """Return the levels (lowest, highest) to which features can be set."""
         return {

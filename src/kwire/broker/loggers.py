@@ -2,7 +2,7 @@
 
 `root` is the logger `kwire`: a broker may run inside another program, whose own loggers are none of its clients'
 business. Kafka's levels are Python's, with TRACE below DEBUG and FATAL for CRITICAL. Changes last until the broker
-stops.
+stops or is reset.
 
 Source: org.apache.kafka.server.logger.LoggingController, kafka.server.ConfigAdminManager 4.4.0; KIP-412.
 """

@@ -23,6 +23,8 @@ def reset(node: Node) -> None:
     """Reset the node, on its own thread."""
     node.faults.clear()
     node.requests.clear()
+    node.loggers.restore()
+    node.controller.update_features(node.features.as_new())
     node.log_manager.take_clock_back(node.clock.take_back())
     node.coordinators.stop()
     delete(node, [topic for topic in node.topics if topic.is_internal])
