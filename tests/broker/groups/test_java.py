@@ -40,7 +40,7 @@ def fill(broker: Broker) -> None:
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    settings = {"group_consumer_heartbeat_interval_ms": 200, "group_consumer_migration_policy": "bidirectional"}
+    settings = {"group_consumer_heartbeat_interval_ms": 200}
     with Broker(offsets_topic_num_partitions=3, **settings) as broker:
         fill(broker)
         yield broker

@@ -39,7 +39,7 @@ class ClassicClient:
 
 def upgraded(**settings: Any) -> tuple[Bench, ClassicClient, Member]:
     """Create a classic group of one and add a member of the consumer protocol."""
-    bench = Bench(group_consumer_migration_policy="bidirectional", **settings)
+    bench = Bench(**settings)
     bench.topic("t", 4)
     member_id, joined = bench.new_member("g", protocols={COOPERATIVE: subscription("t")})
     bench.clock.advance(0)
@@ -193,7 +193,7 @@ def test_the_migration_policy_allows_or_rejects_conversions(policy: str, upgrade
 
 
 def test_a_group_with_unreadable_members_stays_classic() -> None:
-    bench = Bench(group_consumer_migration_policy="bidirectional")
+    bench = Bench()
     bench.stable("g", protocols={COOPERATIVE: b"?"})
     assert bench.beat("g") == ErrorCode.GROUP_ID_NOT_FOUND
     bench.stable("h", protocol_type="connect")

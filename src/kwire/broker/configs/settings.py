@@ -121,11 +121,8 @@ class Settings:
     group_consumer_min_heartbeat_interval_ms: int = 5000
     group_consumer_max_heartbeat_interval_ms: int = 15_000
     group_consumer_max_size: int = MAX_INT32
-    group_consumer_assignors: str = (
-        "org.apache.kafka.coordinator.group.assignor.UniformAssignor,"
-        "org.apache.kafka.coordinator.group.assignor.RangeAssignor"
-    )
-    group_consumer_migration_policy: str = "disabled"
+    group_consumer_assignors: str = "uniform,range"
+    group_consumer_migration_policy: str = "bidirectional"
     group_share_assignors: str = "simple"
     group_share_session_timeout_ms: int = 45_000
     group_share_min_session_timeout_ms: int = 45_000
