@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kwire.internal_topics.consumer_protocol import read_assignment
+from kwire.messages.leave_group_request import LeaveGroupRequest
 from kwire.protocol.error_codes import ErrorCode
 from tests.broker.groups.harness import Bench, assignment, subscription
 from tests.broker.groups.test_consumer_protocol import Member
@@ -126,7 +127,7 @@ def test_classic_requests_are_checked_in_a_consumer_group() -> None:
     classic.heartbeat()
     wrong = bench.sync("g", classic.member_id, classic.generation, protocol_name="range")
     assert wrong.one.code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert bench.leave("g", "nobody", member.member_id) == [ErrorCode.UNKNOWN_MEMBER_ID] * 2
+    assert bench.leave("g", "nobody") == [ErrorCode.UNKNOWN_MEMBER_ID]
     assert bench.commit("g", {("t", 0): 1}, classic.member_id, 99) == ErrorCode.ILLEGAL_GENERATION
     assert bench.commit("g", {("t", 0): 1}, classic.member_id, classic.generation, version=7) == ErrorCode.NONE
 
@@ -136,6 +137,35 @@ def test_classic_members_can_leave_a_consumer_group() -> None:
     assert bench.leave("g", classic.member_id) == [0]
     member.beat()
     assert member.partitions == {0, 1, 2, 3}
+
+
+def test_administrators_remove_members_of_the_consumer_protocol() -> None:
+    bench = Bench()
+    bench.topic("t", 2)
+    static, dynamic = Member(bench, instance_id="i"), Member(bench)
+    fenced = ("other", "i")
+    named = [("", "unknown"), fenced, ("", "i"), ("", "i"), dynamic.member_id]
+    codes = [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID, 0, 0, 0]
+    assert bench.leave("g", *named) == codes
+    assert bench.state("g") == "Empty"
+    assert static.beat() == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_the_result_of_a_static_member_names_it_as_the_request_does() -> None:
+    bench = Bench()
+    bench.topic("t", 2)
+    Member(bench, instance_id="i")
+    identity = LeaveGroupRequest.MemberIdentity(group_instance_id="i")
+    result = bench.coordinator.leave(LeaveGroupRequest(group_id="g", members=[identity])).members[0]
+    assert (result.member_id, result.group_instance_id, result.error_code) == ("", "i", 0)
+
+
+def test_the_group_is_downgraded_when_all_members_of_the_consumer_protocol_are_removed() -> None:
+    bench, classic, member = upgraded()
+    other = Member(bench)
+    assert bench.leave("g", member.member_id, other.member_id) == [0, 0]
+    assert bench.state("g") == "PreparingRebalance"
+    assert set(bench.group("g").members) == {classic.member_id}
 
 
 @pytest.mark.parametrize("what", ["silence", "no JoinGroup", "no SyncGroup"])

@@ -1,10 +1,10 @@
-"""LeaveGroup (api key 13), versions 0 to 5: remove members of the classic protocol from a group.
+"""LeaveGroup (api key 13), versions 0 to 5: remove members from a group of either protocol.
 
     1  throttle time    3  several members, also by instance id (KIP-345)    5  reason (KIP-800)
 
 Up to version 2 the response has the result of the one member.
 
-Source: kafka.server.KafkaApis.handleLeaveGroupRequest 3.9.1.
+Source: kafka.server.KafkaApis.handleLeaveGroupRequest; GroupMetadataManager.classicGroupLeaveToConsumerGroup 4.4.0.
 """
 
 from __future__ import annotations

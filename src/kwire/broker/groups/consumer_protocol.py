@@ -82,13 +82,13 @@ class Step(msgspec.Struct, kw_only=True):
 class ConsumerProtocol:
     """Requests of consumer groups.
 
-    downgrade: turns the group into a classic one if only classic members would remain without a member, and returns
-    whether it did; see migration.
+    downgrade: turns the group into a classic one if only classic members would remain without some, and returns whether
+    it did; see migration.
     """
 
     def __init__(self, store: GroupStore) -> None:
         self.store = store
-        self.downgrade: Callable[[ConsumerGroup, str], bool] = lambda group, leaving: False
+        self.downgrade: Callable[[ConsumerGroup, set[str]], bool] = lambda group, leaving: False
 
     def default_assignor(self) -> str:
         """Return the first of group.consumer.assignors, given by name or by Java class."""
@@ -411,9 +411,9 @@ class ConsumerProtocol:
 
     def fence(self, group: ConsumerGroup, members: list[Member]) -> None:
         """Remove members from the group, and raise its epoch. Raises BrokerError if the log cannot be written."""
-        if len(members) == 1 and self.downgrade(group, members[0].member_id):
-            return
         removed = {member.member_id for member in members}
+        if self.downgrade(group, removed):
+            return
         written = [record for member_id in sorted(removed) for record in self.departure(group.group_id, member_id)]
         after = {m.member_id: m for m in group.members.values() if m.member_id not in removed}
         used = {m.subscribed_regex for m in after.values()}

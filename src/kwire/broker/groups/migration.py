@@ -129,14 +129,13 @@ class Migration:
             classic.complete_sync(member, SyncGroupResponse(error_code=again))
             self.consumers.start_session(classic.group_id, member.member_id, member.session_timeout_ms)
 
-    def downgrade(self, group: ConsumerGroup, leaving: str) -> bool:
-        """Turn a group into a classic one if no member of the consumer protocol remains without this member.
+    def downgrade(self, group: ConsumerGroup, leaving: set[str]) -> bool:
+        """Turn a group into a classic one if only classic members remain without these members.
 
         Returns whether it did. Raises BrokerError if the log cannot be written.
         """
-        rest = [member for member in group.members.values() if member.member_id != leaving]
-        member = group.members[leaving]
-        if member.uses_classic_protocol or not rest or not all(m.uses_classic_protocol for m in rest):
+        rest = [member for member in group.members.values() if member.member_id not in leaving]
+        if not rest or not all(member.uses_classic_protocol for member in rest):
             return False
         if not self._allows("downgrade") or len(rest) > self.store.settings.group_max_size:
             return False
@@ -327,16 +326,21 @@ class Migration:
         )
 
     def leave(self, group: ConsumerGroup, request: LeaveGroupRequest) -> LeaveGroupResponse:
-        """Handle LeaveGroup of classic members, each with its own result. Raises BrokerError."""
+        """Handle LeaveGroup of members of either protocol, each with its own result.
+
+        Administrators remove static members by their instance id alone (KIP-345); results name members as requested.
+        """
         results, left = [], {}
         for identity in request.members:
             member_id, instance_id = identity.member_id, identity.group_instance_id
             result = MemberResponse(member_id=member_id, group_instance_id=instance_id)
             try:
-                if not member_id and instance_id is not None:
+                if instance_id is None:
+                    member = member_of(group, member_id)
+                else:
                     static = static_member(group, instance_id)
-                    member_id = result.member_id = static.member_id if static is not None else ""
-                member = self._classic_member(group, member_id, instance_id)
+                    known_id = static.member_id if static is not None and not member_id else member_id
+                    member = self.consumers.instance(group, instance_id, known_id)
                 left[member.member_id] = member
             except BrokerError as error:
                 result.error_code = error.code
