@@ -10,13 +10,15 @@ import random
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from kwire.errors import TableError
-from kwire.lake import Change, LakeTable, Layout, Mark, RowOptions, TaskFiles, append_logs, hull_of
+from kwire.lake import Change, LakeTable, Layout, Mark, RowOptions, TaskFiles, append_logs, hull_of, unwrapped_schema
 from kwire.lake.append import ReadNotes, read_offsets
 from kwire.lake.arrow_columns import offsets_of
 from kwire.lake.row_target import RowTarget, Written
@@ -30,6 +32,7 @@ from tests.lake.avro_values import registry as registry
 from tests.lake.avro_values import write_values
 from tests.lake.tables import Tables
 from tests.lake.test_commits import clean_log
+from tests.lake.test_dead_letters import ROWS, rows_at
 from tests.lake.test_record_tables import Killed, drop
 from tests.sampling import mostly_slow
 
@@ -263,6 +266,42 @@ def test_letters_of_a_partitioned_table_are_compared(topic: Topic) -> None:
     drop(topic.tables, "orders")
     topic.append()
     topic.check()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_writers_of_two_topics_at_the_same_time(tables: Tables, seed: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Two streams and a command take turns in preparing and committing; none takes another's letters for lost."""
+    draw = random.Random(seed)
+    places: list[tuple[str, int, bool]] = []
+    waiting: dict[str | None, Any] = {}
+    ends: dict[str | None, int] = {"q0": 0, "q1": 0, None: 0}
+    for _ in range(40):
+        query = draw.choice(list(ends))
+        if query in waiting:
+            waiting.pop(query)()
+            continue
+        is_dead = [draw.random() < 0.4 for _ in range(3)]
+        rows = [
+            {**row, "topic": str(query)}
+            for row in rows_at(*((ends[query] + n, each) for n, each in enumerate(is_dead))).to_pylist()
+        ]
+        places += [(row["topic"], row["offset"], each) for row, each in zip(rows, is_dead, strict=True)]
+        target = RowTarget(table=tables.open(), layout=Layout(), dead_letters=tables.open("dead"))
+        plan: Any = target.prepare(unwrapped_schema(ROWS))
+        mark = None if query is None else Mark(query=query, batch=ends[query])
+        written = plan.write([pa.RecordBatch.from_pylist(rows, schema=ROWS)], mark=mark)
+        known = {} if mark is None else plan.state.spans
+        change = Change(id=uuid.uuid4().hex, mark=mark, spans=written.spans, known=known)
+        waiting[query] = partial(target.commit, [written], change, plan)
+        ends[query] += 3
+    for each in waiting.values():
+        each()
+    for name, wanted in zip(TABLES, (False, True), strict=True):
+        found = tables.read(name)
+        rows = zip(found["topic"].to_pylist(), found["offset"].to_pylist(), strict=True)
+        assert sorted(rows) == sorted((topic, offset) for topic, offset, is_dead in places if is_dead == wanted)
+    assert not caplog.records
+    assert not state_of(tables).holes
 
 
 def kill_commits(monkeypatch: pytest.MonkeyPatch, format_class: Any, draw: random.Random) -> Iterator[None]:

@@ -216,15 +216,14 @@ def commit_dead_letters(
     number = plan.state.numbers_of(plan.table_id)[0]
     if files:
         files = _without_known(table, files, plan)  # without any, too: the second table has them under this id then
-        spans = dict(before.spans)
-        for key, ranges in change.spans.items():
-            spans[key] = union(before.spans.get(key, ()), ranges)
+        had, new = plan.spans(before.spans), plan.spans(change.spans)  # of all partitions: these are complete, too
+        known = {key: union(plan.own.get(key, ()), had.get(key, ())) for key in {*had, *plan.own}}
         mark = plan.mark(change.mark)
         own = Change(
             id=change.id,
             mark=mark,
-            spans=plan.spans(spans),
-            known=None if mark is not None else plan.state.spans,
+            spans={key: union(had.get(key, ()), new.get(key, ())) for key in {*had, *new}},
+            known=known if mark is None else None,
             is_exact=True,
             number_of=plan.table_id,
             base=plan.own,
