@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from kwire.cli.main import run
 from kwire.client import Client
 from kwire.errors import TableError
 from kwire.identifiers import render_uuid
-from kwire.lake import Change, Layout, append_logs
+from kwire.lake import Change, Layout, Mark, append_logs
 from kwire.lake.state import TableState
 from kwire.log import LogDirectory
 from tests.lake.avro_values import write_values
@@ -156,6 +157,26 @@ def test_partitions_of_two_topics_of_one_name_are_refused(tables: Tables, tmp_pa
     assert append(tables, tmp_path / "logs") == 10
     with pytest.raises(TableError, match=REFUSED):
         append(tables, log_of(tmp_path / "logs", 10, NEW, 1), commit_bytes=1)
+
+
+def test_a_query_that_goes_on_brings_the_id_of_its_topic(tables: Tables) -> None:
+    """Its source compares ids, and with failOnDataLoss false reads the topic that was created again."""
+
+    def commit(query: str, topic_id: str) -> None:
+        table = tables.open()
+        plan = table.prepare(kafka_rows(0, 1).schema, LAYOUT)
+        batch = state_of(tables).batches.get(query, -1) + 1
+        topic_ids = {"orders": topic_id}
+        change = Change(id=uuid.uuid4().hex, mark=Mark(query=query, batch=batch), topic_ids=topic_ids)
+        table.commit([], replace(change, spans={("orders", 0): ((batch, batch + 1),)}), plan)
+
+    commit("q", render_uuid(OLD))
+    with pytest.raises(TableError, match="the topic was deleted and created again"):
+        commit("other", render_uuid(NEW))
+    commit("q", render_uuid(NEW))
+    if tables.format == "delta":
+        clean_log(str(tables.folder / "orders"))
+    assert state_of(tables).topic_ids == {"orders": render_uuid(NEW)}
 
 
 def test_overwriting_forgets_the_ids(tables: Tables, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.waiting import HANG_S
 import kwire
 import kwire.spark
 from kwire.broker import Broker
-from kwire.errors import BrokerError, OptionError, UnknownSchema
+from kwire.errors import BrokerError, OptionError, TableError, UnknownSchema
 from kwire.schemas.avro import Encoder, parse
 from kwire.spark.functions import from_registry
 
@@ -235,6 +235,11 @@ def test_a_new_query_starts_at_the_offsets_of_its_table(
     run("second")
     run("third")
     assert len(tables.read()) == 15
+    admin = confluent_kafka.admin.AdminClient({"bootstrap.servers": servers})
+    admin.delete_topics([topic])[topic].result(30)
+    produce(*[0] * 3, 1)
+    with pytest.raises(TableError, match="the topic was deleted and created again"):
+        run("fourth")
 
 
 @pytest.mark.slow

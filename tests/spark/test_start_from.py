@@ -14,10 +14,11 @@ from tests.lake.tables import FORMATS, Tables, write
 from tests.spark.lake.test_sink import options
 
 import kwire.spark
+import kwire.spark.lake.sink
 from kwire.errors import OptionError, TableError
 from kwire.lake import Chosen, Layout, append_logs
 from kwire.log import LogDirectory
-from kwire.spark.copying import Copy
+from kwire.spark.copying import Copy, CopyWriter
 from kwire.spark.lake.source import DeltaSink, IcebergSink
 from kwire.spark.live.source import KafkaLiveSource
 from kwire.spark.log.source import KafkaLogSource
@@ -103,6 +104,25 @@ def test_another_topic_is_refused(tmp_path: Path, source: Path) -> None:
     write(unknown.open(), pa.table({"id": [1]}))
     with pytest.raises(TableError, match="it has rows and no offsets of kwire"):
         start(unknown, source)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_stream_stores_the_topic_id(
+    format: str, tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it, a new query would begin at the old end of a topic that was created again, and lose its first rows."""
+    tables = Tables(format, tmp_path)
+    given = {"path": str(source), "subscribe": "avro", "startingOffsets": "earliest"}
+    copy = Copy.of(KafkaLogSource, given, IcebergSink if format == "iceberg" else DeltaSink, options(tables), None)
+    monkeypatch.setattr(kwire.spark.lake.sink, "micro_batch_of_task", lambda: ("q", 0))
+    monkeypatch.setattr(kwire.spark.lake.sink, "task_number", lambda: 0)
+    reader, writer = copy.plan_reader(), CopyWriter(copy)
+    planned = reader.partitions(reader.initialOffset(), reader.latestOffset(reader.initialOffset()))
+    writer.commit([writer.write(reader.read(each)) for each in planned], 0)
+    assert start(tables, source) == {KEY: 30, ("avro", 1): 5}
+    again = write_values(tmp_path / "again", [b"value"] * 40, topic_id=uuid.UUID(int=2))
+    with pytest.raises(TableError, match="the topic was deleted and created again"):
+        start(tables, again)
 
 
 def test_wrong_usage(tmp_path: Path, source: Path) -> None:

@@ -22,9 +22,11 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 
 from kwire.client import Client
 from kwire.errors import OptionError, did_you_mean
+from kwire.identifiers import render_uuid
 from kwire.lake.dead_letters import mode_for_dead_letters
 from kwire.spark.lake.options import DEAD_LETTERS, parse_lake_options
 from kwire.spark.lake.parquet_sink import ParquetSink
+from kwire.spark.lake.sink import TaskWritten
 from kwire.spark.lake.source import DeltaSink, IcebergSink
 from kwire.spark.live.planning import find_topic
 from kwire.spark.live.sink import LiveStreamWriter
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamWriter, InputPartition
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
+
+    from kwire.spark.live.planning import LivePartition
+    from kwire.spark.log.reading import LogPartition
 
 __all__ = ["Function", "copy_stream", "starting_offsets"]
 
@@ -211,11 +216,13 @@ class Copy:
         schema = self.schema if self.sink in OF_ARROW else struct_type(self.schema)
         return self.sink(dict(self.sink_options)).streamWriter(cast("StructType", schema), overwrite=False)
 
-    def rows(self, tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the rows of tasks, each a row of these batches."""
+    def rows(self, tasks: Iterator[pa.RecordBatch], topic_ids: dict[str, str]) -> Iterator[pa.RecordBatch]:
+        """Read the rows of tasks, each a row of these batches. topic_ids: receives those of the topics."""
         for batch in tasks:
-            for task in batch.column(TASK):
-                for rows in self.reader.read(pickle.loads(task.as_py())):
+            for row in batch.column(TASK):
+                task: LivePartition | LogPartition = pickle.loads(row.as_py())
+                topic_ids |= {topic: render_uuid(each) for topic, each in task.topic_ids.items()}
+                for rows in self.reader.read(task):
                     yield rows if self.function is None else self._changed(rows)
 
     def _changed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -275,7 +282,10 @@ class CopyWriter(SentToWorkers, DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Read and write the rows of one task; called in a worker."""
-        return self.writer.write(cast("Iterator[object]", self.copy.rows(iterator)))  # type: ignore[arg-type]
+        topic_ids: dict[str, str] = {}
+        rows = self.copy.rows(iterator, topic_ids)
+        message = self.writer.write(cast("Iterator[object]", rows))  # type: ignore[arg-type]
+        return replace(message, topic_ids=topic_ids) if isinstance(message, TaskWritten) else message
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 (Spark's name)
         """Commit a micro-batch."""

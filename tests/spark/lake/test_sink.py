@@ -15,14 +15,14 @@ from tests.sampling import mostly_slow
 import kwire
 from kwire.broker import Broker
 from kwire.errors import OptionError, TableError
-from kwire.lake import Layout, append_logs
+from kwire.lake import Layout, Mark, append_logs
 
 pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("pyiceberg")
 pytest.importorskip("deltalake")
 
 from kwire.spark.lake.options import parse_lake_options
-from kwire.spark.lake.sink import LakeWriter
+from kwire.spark.lake.sink import LakeStreamWriter, LakeWriter
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 
@@ -206,6 +206,18 @@ def test_known_offsets_fail_are_skipped_or_appended(
     assert state(tables).batches == {"empty": 7}, "its next batch continues"
     save(0, 5, overwrite=True)
     assert sorted(tables.read().column("offset").to_pylist()) == list(range(5))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_checkpoint_of_another_table_is_named(tmp_path: Path, format: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Its batches begin in the middle of the topic, which no hole shows."""
+    tables = Tables(format, tmp_path)
+    for batch in (7, 8):
+        rows = kafka_rows(10 * batch, 10 * batch + 10)
+        writer = LakeStreamWriter(parse_lake_options(options(tables), format), rows.schema, overwrite=False)
+        writer.commit([writer.write_task(iter(rows.to_batches()), Mark(query="q", batch=batch))], batch)
+        assert ("batch 7 is the first one of this query in it; rows of its earlier" in caplog.text) == (batch == 7)
+        caplog.clear()
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -42,11 +42,15 @@ logger = logging.getLogger("kwire.spark")
 
 @dataclass
 class TaskWritten(WriterCommitMessage):
-    """The message of a task to the driver. mark: its micro-batch. skipped: offsets that the table has already."""
+    """The message of a task to the driver. mark: its micro-batch. skipped: offsets that the table has already.
+
+    topic_ids: of the topics of the rows, where they are known: rows of Spark have none.
+    """
 
     files: Written
     mark: Mark | None
     skipped: Spans = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 Messages = Sequence[WriterCommitMessage | None]
@@ -100,8 +104,15 @@ class _Writing(SentToWorkers):
         state = self.plan.state
         known = state.spans if is_compared else None
         merged = rows if self.options.merge_key and not self.options.order_by else {}
+        topics = {topic for topic, _ in spans}
         change = Change(
-            id=uuid.uuid4().hex, mark=mark, spans=spans, overwrite=self.overwrite, known=known, merged=merged
+            id=uuid.uuid4().hex,
+            mark=mark,
+            spans=spans,
+            overwrite=self.overwrite,
+            known=known,
+            merged=merged,
+            topic_ids={name: id for each in tasks for name, id in each.topic_ids.items() if name in topics},
         )
         for (topic, partition), ranges in skipped.items():
             logger.warning(
@@ -123,6 +134,7 @@ class _Writing(SentToWorkers):
                     self._compact(table)
         if is_new and not self.overwrite:
             self._warn_of_holes(change)
+            self._warn_of_earlier_batches(mark)
 
     def _compacts_after(self, mark: Mark) -> bool:
         every = self.options.compact_every
@@ -137,6 +149,17 @@ class _Writing(SentToWorkers):
             logger.warning(
                 "%s; option compactEvery tries again after %d micro-batches", error, self.options.compact_every
             )
+
+    def _warn_of_earlier_batches(self, mark: Mark | None) -> None:
+        """Warn of a checkpoint whose batches went to another table, or to one that was dropped."""
+        state = self.plan.state
+        if mark is None or not mark.is_strict or not mark.batch or mark.query in {*state.batches, *state.rolled_back}:
+            return
+        logger.warning(
+            "table %s: batch %d is the first one of this query in it; rows of its earlier batches, if there were some, "
+            "are in another table or in one that was dropped. 'kwire lake append --fill' appends them",
+            *(self.plan.table, mark.batch),
+        )
 
     def _warn_of_holes(self, change: Change) -> None:
         before, after = self.plan.state.holes, self.plan.state.after(change).holes
