@@ -18,7 +18,7 @@ from kwire.log import LogDirectory
 from kwire.log.reading import partition_log
 from kwire.sql import TopicDataset, dataset
 from kwire.sql.parallel import run_parallel
-from kwire.sql.values import ValueColumns, text_column
+from kwire.sql.values import SAMPLE, ValueColumns, infer_json_column, text_column
 from tests.cli.crafted import segment
 from tests.records.building import batch, record
 
@@ -135,6 +135,24 @@ def produce(broker: Broker, count: int) -> None:
     for i in range(count):
         producer.produce("events", b"value %d" % i, partition=i % 2)
     producer.flush()
+
+
+@pytest.mark.parametrize("ms", [-1, -2, -3, -4, -5])
+def test_a_time_before_1970_is_none_of_the_special_ones_of_kafka(ms: int, tmp_path: Path) -> None:
+    """ListOffsets takes -1 for the end of the log, -2 for its beginning, and so on."""
+    segment(tmp_path / "events-0", *(batch(record(0), base_offset=offset) for offset in range(3)))
+    filter = pc.field("timestamp") >= pa.scalar(1000 * ms, pa.timestamp("us", "UTC"))
+    assert TopicDataset("events", LogDirectory(tmp_path).of_topic("events")).to_table(filter=filter).num_rows == 3
+
+
+def test_partitions_without_values_leave_their_share_of_the_sample_to_later_ones(tmp_path: Path) -> None:
+    values = [b'{"id": 1}'] * (SAMPLE - 1) + [b'{"id": 1, "late": 2}', b'{"id": 1, "later": 2}']
+    payload = b"".join(record(offset, value=value) for offset, value in enumerate(values))
+    for partition in range(4):
+        segment(tmp_path / f"events-{partition}", *([batch(payload, count=len(values))] if partition == 3 else []))
+    column = infer_json_column(LogDirectory(tmp_path).of_topic("events"))
+    assert column.type.field(1).name == "late"
+    assert column.type.num_fields == 2
 
 
 def test_values_that_are_not_text_are_null_with_the_reason() -> None:
