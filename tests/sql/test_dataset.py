@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from kwire.log import LogDirectory
 from kwire.log.reading import partition_log
 from kwire.sql import TopicDataset, dataset
 from kwire.sql.parallel import run_parallel
-from kwire.sql.values import SAMPLE, ValueColumns, infer_json_column, text_column
+from kwire.sql.values import SAMPLE, ValueColumns, infer_json_column, registry_columns, text_column
 from tests.cli.crafted import segment
 from tests.records.building import batch, record
 
@@ -153,6 +154,17 @@ def test_partitions_without_values_leave_their_share_of_the_sample_to_later_ones
     column = infer_json_column(LogDirectory(tmp_path).of_topic("events"))
     assert column.type.field(1).name == "late"
     assert column.type.num_fields == 2
+
+
+def test_schema_ids_in_headers_are_read_where_headers_are_not_asked_for(tmp_path: Path) -> None:
+    schema = {"type": "record", "name": "Event", "fields": [{"name": "id", "type": "long"}]}
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / "events-value.1.5.avsc").write_text(json.dumps(schema))
+    headers: list[tuple[bytes, bytes | None]] = [(b"__value_schema_id", b"\0\0\0\0\5")]
+    segment(tmp_path / "logs" / "events-0", batch(record(0, value=b"\x0e", headers=headers)))
+    columns = registry_columns(str(tmp_path / "schemas"), "events")
+    topic = TopicDataset("events", LogDirectory(tmp_path / "logs").of_topic("events"), values=columns)
+    assert topic.to_table(columns=["value"]).to_pylist() == [{"value": {"id": 7}}]
 
 
 def test_values_that_are_not_text_are_null_with_the_reason() -> None:

@@ -154,6 +154,22 @@ def test_a_connection_of_ones_own(kafka_logs: dict[str, Path]) -> None:
     attached.logs.close()
 
 
+def test_topics_that_differ_in_case_have_no_table_in_a_connection_of_ones_own(
+    kafka_logs: dict[str, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    import kwire.duckdb
+
+    for name in ("E-0", "e-0", "other-0"):
+        shutil.copytree(kafka_logs["modern"] / "data" / "orders-0", tmp_path / name)
+    connection = duckdb.connect()
+    attached = kwire.duckdb.attach(connection, tmp_path, "live")
+    assert "topics 'E' and 'e' have no table: they differ in case only" in caplog.text
+    views = connection.sql("SELECT view_name FROM duckdb_views() WHERE schema_name = 'live' ORDER BY 1").fetchall()
+    assert ("other",) in views
+    assert not {("E",), ("e",)} & set(views)
+    attached.logs.close()
+
+
 def test_polars(kafka_logs: dict[str, Path]) -> None:
     pl = pytest.importorskip("polars")
     import kwire.polars
