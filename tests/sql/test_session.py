@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 import kwire
+from kwire.broker import Broker
 from kwire.errors import CorruptBatch, OptionError
 from kwire.internal_topics.group_rows import LogEnds, group_row
 from kwire.log import LogDirectory
 from kwire.log.topics import replay_groups
+from tests.waiting import HANG_S
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -152,6 +155,36 @@ def test_a_connection_of_ones_own(kafka_logs: dict[str, Path]) -> None:
     attached.refresh()
     assert connection.sql("SELECT count(*) FROM live.events44").fetchall() == [(count,)]
     attached.logs.close()
+
+
+def test_the_lag_of_a_member_is_that_of_committed_offsets(tmp_path: Path) -> None:
+    """Not also that of offsets in a transaction that is open."""
+    with Broker(data_dir=tmp_path / "data") as broker:
+        broker.create_topic("orders")
+        servers = {"bootstrap.servers": broker.bootstrap_servers, "log_level": 0}
+        producer = Producer({**servers, "transactional.id": "t"})
+        producer.init_transactions()
+        producer.begin_transaction()
+        for _ in range(5):
+            producer.produce("orders", b"v")
+        producer.commit_transaction()
+        consumer = Consumer({**servers, "group.id": "g", "auto.offset.reset": "earliest"})
+        consumer.subscribe(["orders"])
+        assert consumer.poll(HANG_S) is not None
+        consumer.commit(offsets=[TopicPartition("orders", 0, 1)], asynchronous=False)
+        producer.begin_transaction()
+        offsets = [TopicPartition("orders", 0, 2)]
+        producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata())
+        with kwire.open(tmp_path / "data") as logs:
+            session = Session()
+            session.attach(Attached(logs=logs))
+            assert rows(session, "SELECT in_transaction, lag FROM kafka_offsets ORDER BY 1") == [
+                {"in_transaction": False, "lag": 5},
+                {"in_transaction": True, "lag": 4},
+            ]
+            assert rows(session, "SELECT lag FROM kafka_members") == [{"lag": 5}]
+        producer.abort_transaction()
+        consumer.close()
 
 
 def test_topics_that_differ_in_case_have_no_table_in_a_connection_of_ones_own(
