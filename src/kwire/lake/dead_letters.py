@@ -32,7 +32,7 @@ from kwire.lake.data_files import BatchWriter, FilePlan, FileWriter, TaskFiles, 
 from kwire.lake.known_offsets import KnownOffsets, rows_at
 from kwire.lake.letter_rows import PLACE, dead_letter_schema, is_wrapped, letters_of
 from kwire.lake.letter_topic import DeadLetterTopic, TopicWriter
-from kwire.lake.offset_ranges import Spans, hull_of, text_of, union
+from kwire.lake.offset_ranges import Spans, hull_of, intersection, text_of, union
 from kwire.lake.state import Change, Mark, TableState
 from kwire.lake.table import LakeTable, Layout
 
@@ -96,6 +96,14 @@ class DeadLetterPlan:
     def own(self) -> Spans:
         """The offsets of the second table that are those of the table of the rows, as it stores them."""
         return {key: ranges for key, ranges in self.state.spans.items() if key[0].startswith(self._name(""))}
+
+    def may_have(self, spans: Spans) -> bool:
+        """Return whether the second table may have letters of some offsets, of another table than that of the rows."""
+        return any(
+            intersection(ranges, spans.get((topic.partition(SOURCE)[2], partition), ()))
+            for (topic, partition), ranges in self.state.spans.items()
+            if not topic.startswith(self._name(""))
+        )
 
     def _is_done(self, mark: Mark) -> bool:
         return mark.batch <= self.state.batches.get(self._name(mark.query), -1)
@@ -215,7 +223,8 @@ def commit_dead_letters(
         return {}
     number = plan.state.numbers_of(plan.table_id)[0]
     if files:
-        files = _without_known(table, files, plan)  # without any, too: the second table has them under this id then
+        if plan.may_have(change.spans):
+            files = _without_known(table, files, plan)  # without any, too: it has them under this id then
         had, new = plan.spans(before.spans), plan.spans(change.spans)  # of all partitions: these are complete, too
         known = {key: union(plan.own.get(key, ()), had.get(key, ())) for key in {*had, *plan.own}}
         mark = plan.mark(change.mark)
@@ -238,8 +247,6 @@ def _without_known(table: LakeTable, files: Sequence[WrittenFile], plan: DeadLet
 
     Letters are compared as a whole, since their topic may have been created again, too. Raises TableError.
     """
-    if not files or len(plan.own) == len(plan.state.spans):
-        return files
     import pyarrow as pa
 
     written = pa.concat_tables(table.read_staged(files, plan.plan))
