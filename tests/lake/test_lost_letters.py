@@ -241,6 +241,27 @@ def test_a_table_of_letters_that_goes_back_before_the_commit_is_an_error(topic: 
     topic.check()
 
 
+def test_a_table_of_rows_that_goes_back_before_the_commit_is_an_error(topic: Topic) -> None:
+    """Its rows are not written again with the letters that it lacks, and are gone at the commit."""
+    for end in (3, 6):
+        topic.grow(True, False, True)
+        topic.batch(end)
+    first = versions(topic.tables, "orders")[0]
+    drop(topic.tables, "dead")
+    topic.checkpoint = (0, 0)
+    with pytest.raises(TableError, match="it has gone back to an earlier version while rows were written, without off"):
+        topic.batch(6, query="other", between=lambda: restore(topic.tables, "orders", first))
+    topic.append()
+    topic.check()
+
+
+def test_a_slower_writer_does_not_bring_back_an_earlier_number() -> None:
+    """It would hide that the other table has gone back to before the later commit."""
+    state = TableState().after(Change(id="1", records={"T": 5})).after(Change(id="2", records={"T": 3}))
+    assert state.records == {"T": 5}
+    assert state.after(Change(id="3", records={"T": 3}, same_rows=True)).records == {"T": 3}
+
+
 def test_letters_of_a_table_that_was_dropped_are_not_doubled(topic: Topic) -> None:
     """Its successor has another id. Letters of another topic of that name are others."""
     topic.grow(True, False, True, True)

@@ -537,6 +537,16 @@ def drop(tables: Tables, name: str) -> None:
         table.table.catalog.drop_table(f"sales.{name}")
 
 
+def restore_first(tables: Tables, name: str) -> None:
+    """Restore the first version of a table with rows, as another program does."""
+    table: Any = tables.open(name)
+    table.refresh()
+    if tables.format == "delta":
+        table.table.restore(1)
+    else:
+        table.table.manage_snapshots().set_current_snapshot(table.table.snapshots()[0].snapshot_id).commit()
+
+
 def go_back(tables: Tables, name: str, draw: random.Random) -> None:
     """Drop a table, or restore one of its versions, as another program does."""
     table: Any = tables.open(name)
@@ -567,12 +577,7 @@ def test_a_table_that_was_dropped_or_restored_gets_its_rows_again(
     if is_dropped:
         drop(tables, name_of(CREATED))
     else:
-        table: Any = tables.open(name_of(CREATED))
-        table.refresh()
-        if tables.format == "delta":
-            table.table.restore(1)
-        else:
-            table.table.manage_snapshots().set_current_snapshot(table.table.snapshots()[0].snapshot_id).commit()
+        restore_first(tables, name_of(CREATED))
     if tables.format == "delta":
         clean_log(str(tables.folder / "events"))
     assert offsets(tables, PAID) == [1, 2, 5, 6]
@@ -582,6 +587,36 @@ def test_a_table_that_was_dropped_or_restored_gets_its_rows_again(
     caplog.clear()
     append(tables, source, records)
     assert "is not as its index knows it" not in caplog.text
+
+
+def test_a_table_whose_rows_were_known_and_that_goes_back_meanwhile(
+    tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run before was killed before the commit of the index, which then claimed the offsets without their rows."""
+    registry = mixed_registry(tmp_path / "schemas")
+    records = record_tables(tables, registry)
+    source = write_values(tmp_path / "logs", [value_of(registry, CREATED, 0)])
+    append(tables, source, records)
+    write_values(source, [value_of(registry, CREATED, 1)], first=1)
+    really = LakeTable.commit
+
+    def commit(self: LakeTable, *given: Any, **more: Any) -> bool:
+        if self.name.endswith("events"):
+            if when == "killed":
+                raise Killed
+            restore_first(tables, name_of(CREATED))
+        return really(self, *given, **more)
+
+    monkeypatch.setattr(LakeTable, "commit", commit)
+    when = "killed"
+    with suppress(Killed):
+        append(tables, source, records)
+    assert offsets(tables, CREATED) == [0, 1]
+    when = "restored"
+    append(tables, source, records)
+    monkeypatch.undo()
+    append(tables, source, records)
+    assert offsets(tables, CREATED) == [0, 1]
 
 
 def test_rows_that_a_table_has_are_not_counted(delta: Tables, tmp_path: Path) -> None:

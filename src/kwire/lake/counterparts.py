@@ -1,8 +1,8 @@
 """Tables that another one knows: those of its dead letters, and for an index the tables by record type.
 
-Each commit of such a table has a random number, and the table keeps those of its last commits. The table that knows it
-has the number of the last one that it has seen, in its own commits. Without this number, the other one was dropped, or
-has gone to another version: offsets of rows that it then lacks are given up, and read again.
+Each commit of such a table has a number that no other has, and the table keeps those of its last commits. The table
+that knows it has the number of the last one that it has seen, in its own commits. Without this number, the other one
+was dropped, or has gone to another version: offsets of rows that it then lacks are given up, and read again.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from kwire.lake.data_files import BatchWriter, FilePlan, FileWriter, TaskFiles, 
 from kwire.lake.known_offsets import KnownOffsets, rows_at
 from kwire.lake.letter_rows import PLACE, dead_letter_schema, is_wrapped, letters_of
 from kwire.lake.letter_topic import DeadLetterTopic, TopicWriter
-from kwire.lake.offset_ranges import Spans, hull_of, intersection, text_of, union
+from kwire.lake.offset_ranges import Spans, hull_of, joined, overlap, text_of
 from kwire.lake.state import Change, Mark, TableState
 from kwire.lake.table import LakeTable, Layout
 
@@ -99,10 +99,10 @@ class DeadLetterPlan:
 
     def may_have(self, spans: Spans) -> bool:
         """Return whether the second table may have letters of some offsets, of another table than that of the rows."""
+        others = (key for key in self.state.spans if not key[0].startswith(self._name("")))
         return any(
-            intersection(ranges, spans.get((topic.partition(SOURCE)[2], partition), ()))
-            for (topic, partition), ranges in self.state.spans.items()
-            if not topic.startswith(self._name(""))
+            overlap({(topic.partition(SOURCE)[2], partition): self.state.spans[topic, partition]}, spans)
+            for topic, partition in others
         )
 
     def _is_done(self, mark: Mark) -> bool:
@@ -226,13 +226,12 @@ def commit_dead_letters(
         if plan.may_have(change.spans):
             files = _without_known(table, files, plan)  # without any, too: it has them under this id then
         had, new = plan.spans(before.spans), plan.spans(change.spans)  # of all partitions: these are complete, too
-        known = {key: union(plan.own.get(key, ()), had.get(key, ())) for key in {*had, *plan.own}}
         mark = plan.mark(change.mark)
         own = Change(
             id=change.id,
             mark=mark,
-            spans={key: union(had.get(key, ()), new.get(key, ())) for key in {*had, *new}},
-            known=known if mark is None else None,
+            spans=joined(had, new),
+            known=joined(plan.own, had) if mark is None else None,
             is_exact=True,
             number_of=plan.table_id,
             base=plan.own,

@@ -15,6 +15,8 @@ __all__ = [
     "holes_of",
     "hull_of",
     "intersection",
+    "joined",
+    "overlap",
     "parse_spans",
     "render_spans",
     "subtract",
@@ -68,6 +70,17 @@ def subtract(left: Ranges, right: Ranges) -> Ranges:
 def holes_of(ranges: Ranges) -> Ranges:
     """Return the holes between ranges."""
     return tuple((end, start) for (_, end), (start, _) in pairwise(ranges))
+
+
+def overlap(left: Spans, right: Spans) -> Spans:
+    """Return the offsets of both."""
+    found = {key: intersection(ranges, right.get(key, ())) for key, ranges in left.items()}
+    return {key: ranges for key, ranges in found.items() if ranges}
+
+
+def joined(left: Spans, right: Spans) -> Spans:
+    """Return the offsets of either."""
+    return {key: union(left.get(key, ()), right.get(key, ())) for key in {*left, *right}}
 
 
 def hull_of(all_spans: Iterable[Spans]) -> Spans:

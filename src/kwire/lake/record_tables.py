@@ -40,7 +40,7 @@ from kwire.lake.dead_letters import (
     warn_of_lost_letters,
 )
 from kwire.lake.metrics import CommitCounts
-from kwire.lake.offset_ranges import Spans, intersection, union
+from kwire.lake.offset_ranges import Spans, overlap, union
 from kwire.lake.record_files import RecordFiles, RecordPlan, RecordWriter
 from kwire.lake.state import Change, Mark, TableState
 from kwire.lake.table import INDEX, RECORD, LakeTable, Layout
@@ -399,7 +399,7 @@ class RecordTables:
             known=plan.state.spans,
             is_exact=True,
             number_of=plan.record,
-            base=plan.state.spans,
+            base=plan.state.rows,
         )
         with self.open(plan.plan.table) as table:
             if dead_letters is not None and plan.dead is not None:
@@ -459,8 +459,7 @@ def lost_offsets(index: TableState, states: Mapping[str, TableState]) -> tuple[d
     lost, other = dict[str, Spans](), dict[str, int]()
     for record, state in states.items():
         found = Counterpart(name=record, numbers=state.numbers_of(record), spans=state.spans)
-        shared = {key: intersection(ranges, index.spans.get(key, ())) for key, ranges in state.rows_only.items()}
-        lost[record] = {key: ranges for key, ranges in shared.items() if ranges}
+        lost[record] = overlap(state.rows_only, index.spans)
         if not found.is_known(index):
             other[record] = found.numbers[0]
             lost[record] |= found.lacks(index.spans)

@@ -24,6 +24,7 @@ from kwire.lake.dead_letters import (
     warn_of_lost_letters,
     write_rows,
 )
+from kwire.lake.offset_ranges import joined
 from kwire.lake.record_files import RecordFiles
 from kwire.lake.record_tables import HISTORY, RecordPlans, RecordTables
 from kwire.lake.state import Change, Mark, TableState
@@ -144,6 +145,7 @@ class RowTarget:
             assert self.records is not None
             return self.records.commit(self.table, self.dead_letters, _of_records(written), change, plan)
         tasks = _of_one(written)
+        change = replace(change, base=joined(change.base, {} if plan.repeats else plan.state.rows_only))
         if self.dead_letters is not None and plan.dead is not None:
             dead = [file for each in tasks for file in each.dead]
             records = commit_dead_letters(self.dead_letters, dead, change, plan.state, plan.dead)

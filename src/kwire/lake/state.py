@@ -13,6 +13,8 @@ complete; those before the first one of a query are a hole, until somebody commi
 from __future__ import annotations
 
 import json
+import random
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -41,6 +43,11 @@ OLD_CHECKPOINT = (
 )
 NO_QUERY = ""  # the writer of offsets that no query has committed
 NUMBERS = 4  # of the last commits that are kept: several writers may know different ones
+
+
+def _new_number() -> int:
+    """Return a number of a commit: the time and random bits, in 62 bits as a version of Delta Lake."""
+    return time.time_ns() // 1_000_000 << 21 | random.getrandbits(21)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +88,10 @@ class Change:
     is_exact: offsets between those of `spans` are not complete, also if the query has committed before. removed: files
     that the new ones replace; one that another writer has changed meanwhile is an error. same_rows: the new ones have
     the same rows. lost: offsets that the table has no more; keeps_rows: of which it has the rows, and another table
-    lost their dead letters. records: as of TableState, those that change. number_of: the name of the number that this
-    commit gets among them. base: offsets that the table had when its rows were compared with them, and still has unless
-    it was rolled back meanwhile, which is an error.
+    lost their dead letters. records: as of TableState, those that change: to higher ones, unless rows are the same.
+    number_of: the name of the number of this commit among them. base: offsets whose rows the table had when others were
+    compared with them; is_repeated: so it had the batch of `mark`, and nothing was written. Without them at the commit,
+    it has gone back, which is an error.
     """
 
     id: str
@@ -103,11 +111,8 @@ class Change:
     records: Mapping[str, int] = field(default_factory=dict)
     number_of: str | None = None
     base: Spans = field(default_factory=dict)
-
-    @property
-    def number(self) -> int:
-        """The number of this commit, random, of 62 bits as a version of Delta Lake."""
-        return int(self.id, 16) >> 66
+    is_repeated: bool = False
+    number: int = field(default_factory=_new_number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +159,11 @@ class TableState:
         by_default = query if query in self.batches else None
         return {key: ranges for key, ranges in spans.items() if query is None or query != self._writer(key, by_default)}
 
+    @property
+    def rows(self) -> Spans:
+        """The offsets whose rows the table has."""
+        return {key: self.rows_of(key) for key in {*self.spans, *self.rows_only}}
+
     def rows_of(self, key: TopicPartition) -> Ranges:
         """Return the offsets of a partition whose rows the table has."""
         return union(self.spans.get(key, ()), self.rows_only.get(key, ()))
@@ -195,7 +205,9 @@ class TableState:
         rolled_back = self.rolled_back - {query}
         if change.lost and not change.keeps_rows:  # an engine may repeat the batches that had them
             rolled_back, batches = rolled_back | batches.keys(), {}
-        records = {**self.records, **change.records}
+        records = dict(self.records)
+        for name, number in change.records.items():  # of two writers, the slower one may know an earlier commit
+            records[name] = number if change.same_rows else max(number, records.get(name, 0))
         if change.number_of is not None:
             numbers = (change.number, *self.numbers_of(change.number_of))
             records |= zip(_number_names(change.number_of), numbers, strict=False)

@@ -260,6 +260,8 @@ class LakeTable(ABC):
                 self.discard(files, plan)
                 self._check_repeated(change, change.mark)
                 return False
+            if change.is_repeated:
+                raise TableError("it has gone back to before this batch while that ran; run again", self.name)
             self._check(files, change, plan)
             try:
                 if key and files:
@@ -343,7 +345,7 @@ class LakeTable(ABC):
     def _check_base(self, state: TableState, change: Change) -> None:
         """Raise TableError if the table has gone back since rows were compared with its offsets."""
         for key, ranges in change.base.items():
-            gone = subtract(ranges, state.spans.get(key, ()))
+            gone = subtract(ranges, state.rows_of(key))
             if gone:
                 raise TableError(
                     f"it has gone back to an earlier version while rows were written, without offsets {text_of(gone)} "

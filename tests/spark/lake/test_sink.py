@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.lake.tables import FORMATS, Tables, kafka_rows
+from tests.lake.tables import FORMATS, Tables, kafka_rows, write
+from tests.lake.test_gone_back import go_back, point_of
 from tests.sampling import mostly_slow
 
 import kwire
@@ -206,6 +207,48 @@ def test_known_offsets_fail_are_skipped_or_appended(
     assert state(tables).batches == {"empty": 7}, "its next batch continues"
     save(0, 5, overwrite=True)
     assert sorted(tables.read().column("offset").to_pylist()) == list(range(5))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_rows_that_were_skipped_and_are_gone_at_the_commit_are_an_error(tmp_path: Path, format: Any) -> None:
+    """Another program rolls the table back meanwhile. The table said that it had these offsets, without their rows."""
+    tables = Tables(format, tmp_path)
+    write(tables.open(), kafka_rows(0, 10))
+    first = point_of(tables)
+    write(tables.open(), kafka_rows(10, 20))
+    rows = kafka_rows(0, 30)
+    given = parse_lake_options({**options(tables), "onKnownOffsets": "skip"}, format)
+    writer = LakeStreamWriter(given, rows.schema, overwrite=False)
+    written = writer.write_task(iter(rows.to_batches()), Mark(query="q", batch=0))
+    go_back(tables, first)
+    with pytest.raises(TableError, match="without offsets 10 to 19 of orders-0; run again"):
+        writer.commit([written], 0)
+    again = LakeStreamWriter(given, rows.schema, overwrite=False)
+    again.commit([again.write_task(iter(rows.to_batches()), Mark(query="q", batch=0))], 0)
+    assert sorted(tables.read().column("offset").to_pylist()) == list(range(30))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_batch_that_was_in_the_table_and_is_gone_at_the_commit_is_an_error(tmp_path: Path, format: Any) -> None:
+    """A batch that runs again writes nothing; its offsets were committed without rows."""
+    tables = Tables(format, tmp_path)
+    given = parse_lake_options(options(tables), format)
+
+    def run(batch: int, point: int | None = None) -> None:
+        rows = kafka_rows(10 * batch, 10 * batch + 10)
+        writer = LakeStreamWriter(given, rows.schema, overwrite=False)
+        written = writer.write_task(iter(rows.to_batches()), Mark(query="q", batch=batch))
+        if point is not None:
+            go_back(tables, point)
+        writer.commit([written], batch)
+
+    run(0)
+    first = point_of(tables)
+    run(1)
+    with pytest.raises(TableError, match="it has gone back to before this batch while that ran; run again"):
+        run(1, first)
+    run(1)
+    assert sorted(tables.read().column("offset").to_pylist()) == list(range(20))
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -23,7 +23,7 @@ from kwire.lake import Change, KnownOffsets, LakeTable, Mark, Spans, TaskFiles, 
 from kwire.lake.arrow_columns import offsets_of
 from kwire.lake.compact import compact_table
 from kwire.lake.metrics import write_metrics
-from kwire.lake.offset_ranges import subtract, text_of, union
+from kwire.lake.offset_ranges import overlap, subtract, text_of, union
 from kwire.lake.row_target import Written
 from kwire.lake.state import WRITE_AGAIN
 from kwire.spark.lake.options import LakeOptions
@@ -97,11 +97,12 @@ class _Writing(SentToWorkers):
         dead = sum(sum(each.dead_rows.values()) for each in written)
         rows = hull_of(each.spans for each in written)  # also of records without a row: dead letters, tombstones
         has_rows = any(each.rows for each in written)
-        if not has_rows and not rows and not self.overwrite and (mark is None or not skipped):
+        state = self.plan.state
+        is_repeated = mark is not None and mark.is_done(state.batches.get(mark.query), self.plan.table)
+        if not has_rows and not rows and not self.overwrite and not is_repeated and (mark is None or not skipped):
             return
         spans = hull_of([skipped, rows])
         is_compared = not self.overwrite and self.options.on_known_offsets != "append"
-        state = self.plan.state
         known = state.spans if is_compared else None
         merged = rows if self.options.merge_key and not self.options.order_by else {}
         topics = {topic for topic, _ in spans}
@@ -112,6 +113,8 @@ class _Writing(SentToWorkers):
             overwrite=self.overwrite,
             known=known,
             merged=merged,
+            base=overlap(skipped, state.spans),
+            is_repeated=is_repeated,
             topic_ids={name: id for each in tasks for name, id in each.topic_ids.items() if name in topics},
         )
         for (topic, partition), ranges in skipped.items():
