@@ -1,7 +1,7 @@
 """`kwire lake` commands are killed at each of their writes, and run again; each record is in the table once.
 
-Between a kill and the next run, other libraries maintain the table, another kwire appends to it, or retention deletes
-the oldest segment of the log. The topic is compacted: its offsets have holes.
+Between a kill and the next run, other libraries maintain the table, drop or restore that of dead letters, another kwire
+appends to it, or retention deletes the oldest segment of the log. The topic is compacted: its offsets have holes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import random
+import shutil
 import tempfile
 import time
 from collections import Counter
@@ -397,6 +398,8 @@ class Soak:
             acts.append(self.topic.retain)
         if self.way.name != "offsets" and not self.way.command:
             acts.append(self.topic.grow)
+        if self.way.name == "letters":
+            acts += [self.lose_letters] * 2
         act = self.topic.random.choice(acts)
         self.others["nothing" if act is None else act.__name__] += 1
         if act is not None:
@@ -408,6 +411,24 @@ class Soak:
             self.finish(self.append())
             return
         self.finish([*self.append(), "--partition", f"{self.topic.random.randrange(PARTITIONS)}"])
+
+    def lose_letters(self) -> None:
+        """Drop the table of dead letters, or restore any version of it that there is."""
+        files, draw = replace(self.files, suffix="_dead"), self.topic.random
+        if not files.exists():
+            return
+        if files.format == "iceberg":
+            loaded: Any = files.iceberg()
+            loaded.manage_snapshots().set_current_snapshot(draw.choice(loaded.snapshots()).snapshot_id).commit()
+        elif files.store is None and draw.random() < 0.3:
+            shutil.rmtree(files.directory)
+        else:
+            from deltalake import DeltaTable
+            from deltalake.exceptions import DeltaError
+
+            table = DeltaTable(files.name, storage_options=files.storage)
+            with contextlib.suppress(DeltaError):  # files of the version are deleted
+                table.restore(draw.randrange(max(table.version(), 1)))
 
     def maintain(self) -> None:
         """Maintain the tables with the format's own library."""
@@ -471,7 +492,7 @@ class Soak:
 
     def check_letters(self, *, is_whole: bool) -> None:
         """Check the table of dead letters."""
-        tables = [each for each in self.tables() if each.suffix == "_dead"]
+        tables = [each for each in self.tables() if each.suffix == "_dead" and each.exists()]
         columns = [each.rows().column(name).to_pylist() for each in tables for name in PLACE]
         found = list(zip(*columns, strict=True))
         assert len(found) == len(set(found)), f"{len(found) - len(set(found))} dead letters are there twice"
