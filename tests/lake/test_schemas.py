@@ -193,6 +193,27 @@ def test_a_column_that_is_dropped_during_a_write_is_an_error_for_delta(delta: Ta
         write(table, kafka_rows(0, 5), plan=plan)
 
 
+@pytest.mark.parametrize("key", [(), ("key",)])
+def test_a_column_that_is_dropped_during_a_write_is_an_error_for_iceberg(iceberg: Tables, key: tuple[str, ...]) -> None:
+    """Its values were lost, also if another column of that name was added. A new column is none of the rows'."""
+    from pyiceberg.types import LongType
+
+    table: Any = iceberg.open()
+    plan = table.prepare(KAFKA, Layout(), key=key)
+    other: Any = iceberg.open()
+    with other.table.update_schema() as update:
+        update.add_column("more", LongType())
+    assert write(table, kafka_rows(0, 5), plan=plan, key=key)
+    with other.table.update_schema() as update:
+        update.delete_column("value")
+    with other.table.update_schema() as update:
+        update.add_column("value", LongType())
+    with pytest.raises(TableError, match="its schema was changed while rows were written; run the query again"):
+        write(table, kafka_rows(5, 10), plan=plan, key=key)
+    assert write(table, kafka_rows(5, 10), key=key)
+    assert sorted(row or -1 for row in iceberg.read()["value"].to_pylist()) == [-1] * 5 + list(range(5, 10))
+
+
 def test_delta_tables_that_need_other_writers_are_refused(delta: Tables) -> None:
     table: Any = delta.open()
     write(table, pa.table({"id": [1]}))

@@ -26,7 +26,7 @@ from kwire.lake.evolution import compare_schemas, evolved, nullable_fields
 from kwire.lake.iceberg.errors import as_table_errors, configuration_error
 from kwire.lake.iceberg.files import as_replacing, live_files, offsets_filter, read_live
 from kwire.lake.iceberg.layout import layout_of, partition_terms, set_partitioning, set_sort_order, sort_terms
-from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, plan_of
+from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, column_ids, plan_of
 from kwire.lake.live_files import LiveFile
 from kwire.lake.offset_ranges import Spans, render_spans
 from kwire.lake.setting_names import warn_of_misspelt
@@ -335,6 +335,7 @@ class IcebergTable(LoadedTable["Table"]):
         """Append files, or replace all files by them."""
         assert isinstance(plan, IcebergPlan)
         self._check_version()
+        self._check_columns(plan)
         if self.table.metadata.default_spec_id != plan.spec_id:
             raise TableError("its partitioning was changed while rows were written; run the query again", self.name)
         with as_table_errors(self.name):
@@ -346,6 +347,7 @@ class IcebergTable(LoadedTable["Table"]):
         """Rewrite the files that have rows with these keys, and add the new rows."""
         import pyarrow as pa
 
+        assert isinstance(plan, IcebergPlan)
         self._check_version()
         keys = pa.concat_tables([rows.select(list(key)), deleted])
         now = plan_of(self.table, self.name)
@@ -355,6 +357,7 @@ class IcebergTable(LoadedTable["Table"]):
                     f"column '{name}' of mergeKey was renamed or dropped while rows were written; run the query again",
                     self.name,
                 )
+        self._check_columns(plan)
         written: list[WrittenFile] = []
         try:
             with as_table_errors(self.name):
@@ -369,6 +372,11 @@ class IcebergTable(LoadedTable["Table"]):
             if not self.has_commit(change):  # a request that is sent twice conflicts with itself
                 self.discard(written, now)
             raise
+
+    def _check_columns(self, plan: IcebergPlan) -> None:
+        """Raise TableError if columns of the rows were dropped, also if others of their names were added."""
+        if plan.column_ids - column_ids(self.table.schema()):
+            raise TableError("its schema was changed while rows were written; run the query again", self.name)
 
     def read_staged(self, files: Sequence[WrittenFile], plan: FilePlan) -> Iterator[pa.Table]:
         """Return the rows of files that are not committed."""
