@@ -184,7 +184,7 @@ def change(cluster: Cluster | RealCluster, number: int, files: Files) -> None:
     elif number == 2:
         for name in ("connect", "connect-sink", "connect-source-0", "connect-cluster-connect"):
             cluster.move_coordinator(name)
-    elif number == 4:
+    elif number == 4 and isinstance(cluster, Cluster):  # a real one can take minutes to go on after a crash
         cluster.crash(1)
         cluster.start(1)
     else:
