@@ -336,6 +336,17 @@ def test_the_session_of_a_crashed_node_is_a_config_and_reset_ends_it() -> None:
         assert [each.is_running for each in cluster.nodes] == [True, True]
 
 
+def test_a_reset_cluster_places_replicas_as_a_new_one_with_the_seed() -> None:
+    def placed() -> list[list[int]]:
+        cluster.create_topic("t", 12)
+        return cluster.call(lambda node: [each.state.replicas for each in node.topics.get("t").partitions.values()])
+
+    with Cluster(nodes=5, seed=7) as cluster:
+        first = placed()
+        cluster.reset()
+        assert placed() == first
+
+
 def test_a_partition_without_a_running_replica_is_offline(cluster: Cluster) -> None:
     cluster.reset()
     cluster.create_topic("t", 1, replication_factor=1)

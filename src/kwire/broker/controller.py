@@ -67,7 +67,7 @@ class Controller:
         placement: Placement,
     ) -> None:
         self.metadata_log, self.cluster, self.topics = metadata_log, cluster, topics
-        self.node_id, self.members, self._placement = configs.node_id, members, placement
+        self.node_id, self.members, self.placement = configs.node_id, members, placement
         self._topic_logs, self._configs = topic_logs, configs
         self.node_configs = {configs.node_id: configs}
 
@@ -147,7 +147,7 @@ class Controller:
         assignment: the replicas of each partition; chosen by default.
         """
         self.check_new_topic(name, partition_count, configs, replication_factor)
-        replicas = assignment or self._placement.place(partition_count, replication_factor)
+        replicas = assignment or self.placement.place(partition_count, replication_factor)
         topic_id = new_uuid()
         records: list[VersionedMessage] = [(TopicRecord(name=name, topic_id=topic_id), 0)]
         records += [(self._config_record(ConfigResource.TOPIC, name, key, value), 0) for key, value in configs.items()]
@@ -193,7 +193,7 @@ class Controller:
         """
         first = len(topic.partitions)
         factor = min(len(topic.partitions[0].state.replicas), len(self.members.all)) if first else 1
-        replicas = assignment or self._placement.place(partition_count - first, factor, first)
+        replicas = assignment or self.placement.place(partition_count - first, factor, first)
         records = [self._partition_record(topic.topic_id, index, each) for index, each in enumerate(replicas, first)]
         self.commit([(record, 1) for record in records])
         yield from self._open_logs(topic)

@@ -36,6 +36,7 @@ def reset(node: Node) -> None:
     node.security.credentials.clear()
     node.throttling.clear()
     node.leadership.forget()
+    node.controller.placement.start_again()
     for (kind, name), configs in list(node.cluster.configs.items()):
         if kind == ConfigResource.BROKER.label:
             node.controller.alter_broker_configs(name, dict.fromkeys(configs))

@@ -22,8 +22,12 @@ class Placement:
     """Chooses replicas for new partitions. seed: of the random order of nodes; None for the order of their ids."""
 
     def __init__(self, members: Members, seed: int | None = None) -> None:
-        self._members = members
-        self._random = None if seed is None else random.Random(seed)
+        self._members, self._seed = members, seed
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Draw the random order from its beginning."""
+        self._random = None if self._seed is None else random.Random(self._seed)
 
     def place(self, partition_count: int, replication_factor: int, first: int = 0) -> list[list[int]]:
         """Return the replicas of each new partition, the preferred leader first. first: number of the first one.
