@@ -233,7 +233,7 @@ def check_name(name: str) -> None:
     if not name:
         what = "the empty string is not allowed"
     elif name in {".", ".."}:
-        what = "'.' or '..' is not allowed"
+        what = f"'{name}' is not allowed"
     elif len(name) > MAX_NAME:
         what = f"the length of '{name}' is longer than the max allowed length {MAX_NAME}"
     elif not LEGAL_NAME.fullmatch(name):
