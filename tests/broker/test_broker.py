@@ -121,6 +121,33 @@ def broker_of_clients() -> Iterator[Broker]:
         yield running
 
 
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        (".", "'.' is not allowed"),
+        ("..", "'..' is not allowed"),
+        ("", "the empty string is not allowed"),
+        ("a b", "'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"),
+    ],
+)
+def test_invalid_names_of_topics_are_refused_as_by_kafka(name: str, problem: str) -> None:
+    with Broker() as broker, pytest.raises(BrokerError) as caught:
+        broker.create_topic(name)
+    assert str(caught.value).startswith(f"Topic name is invalid: {problem}")
+
+
+@pytest.mark.parametrize("ahead_ms", [0, 30 * 60_000, 2 * 3_600_000])
+def test_records_more_than_an_hour_ahead_are_refused(ahead_ms: int) -> None:
+    errors: list[KafkaError | None] = []
+    with Broker() as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
+        timestamp = time.time_ns() // 1_000_000 + ahead_ms
+        producer.produce("t", b"", timestamp=timestamp, on_delivery=lambda error, _: errors.append(error))
+        assert producer.flush(HANG_S) == 0
+    code = None if errors[0] is None else errors[0].code()
+    assert code == (KafkaError.INVALID_TIMESTAMP if ahead_ms > 3_600_000 else None)
+
+
 def test_the_thread_of_the_broker_does_not_wait_for_itself() -> None:
     with Broker() as broker, RawClient(broker) as client:
         broker.create_topic("t")

@@ -14,10 +14,10 @@ import pytest
 import trustme
 
 from kwire.broker import Broker, Cluster
-from kwire.broker.configs.definitions import Resource, definitions
+from kwire.broker.configs.definitions import Resource, definitions, render_java
 from kwire.broker.configs.given import is_known, parse_settings
 from kwire.broker.configs.protection import is_protective, is_secret, resembles_protective
-from kwire.broker.configs.settings import FIELDS
+from kwire.broker.configs.settings import FIELDS, Settings
 from kwire.broker.network.server import bind_listeners
 from kwire.errors import OptionError
 from tests.waiting import HANG_S
@@ -106,6 +106,22 @@ def test_every_config_of_kafka_with_its_default_is_accepted() -> None:
     given = {name: each.default for name, each in known.items() if each.default is not None and name not in FIELDS}
     assert len(given) > 190
     assert parse_settings(given).listeners == "PLAINTEXT://127.0.0.1:0"
+
+
+def test_defaults_are_kafkas_unless_a_page_says_otherwise() -> None:
+    """Without those that are null in Kafka, which then reads another config."""
+    known, settings = definitions(Resource.BROKER), Settings()
+    values = {name: getattr(settings, field.name) for name, field in FIELDS.items() if name in known}
+    rendered = {name: value if isinstance(value, str) else render_java(value) for name, value in values.items()}
+    differing = {name for name, value in rendered.items() if known[name].default not in (None, value)}
+    assert differing == {
+        "group.coordinator.rebalance.protocols",
+        "group.initial.rebalance.delay.ms",
+        "listener.security.protocol.map",
+        "listeners",
+        "queued.max.request.bytes",
+        "sasl.enabled.mechanisms",
+    }
 
 
 def test_every_security_config_of_kafka_is_obeyed_refused_or_of_the_brokers_own_connections() -> None:

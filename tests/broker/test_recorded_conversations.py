@@ -15,6 +15,7 @@ PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, CREATE, DELETE, GROW, ALTE
 WITHOUT_SESSIONS_OF_OTHERS = {PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, CREATE, DELETE, GROW, ALTER}
 """What can be asked without what the recorded broker has made up: members of groups, producer ids."""
 TRANSACTIONAL_TOPIC = "wtx"
+LIMITED_IN_KAFKA_4 = "message.timestamp.after.max.ms"
 SETTINGS = {
     "k391": {"log_retention_ms": -1},
     "k282": {"log_retention_ms": -1, "node_id": 0},
@@ -40,10 +41,10 @@ def without_settings(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_shared_settings(theirs: dict[str, Any], ours: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return CreateTopics responses with the configs that both releases have."""
+    """Return CreateTopics responses with the configs that both releases have, with the same default."""
     for mine, other in zip(ours["topics"], theirs["topics"], strict=True):
         for one, another in ((mine, other), (other, mine)):
-            known = {config["name"] for config in another.get("configs") or ()}
+            known = {config["name"] for config in another.get("configs") or ()} - {LIMITED_IN_KAFKA_4}
             if one.get("configs"):
                 one["configs"] = [config for config in one["configs"] if config["name"] in known]
     return theirs, ours

@@ -79,7 +79,7 @@ class Settings:
     log_message_format_version: str = "3.0-IV1"
     log_message_timestamp_type: str = "CreateTime"
     log_message_timestamp_before_max_ms: int = MAX_INT64
-    log_message_timestamp_after_max_ms: int = MAX_INT64
+    log_message_timestamp_after_max_ms: int = 3_600_000
     log_message_downconversion_enable: bool = True
     producer_id_expiration_ms: int = DAY_MS
     # background tasks
