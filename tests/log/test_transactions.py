@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from kwire.errors import LogError
-from kwire.log import LogDirectory
+from kwire.errors import LogError, MissingOffsets
+from kwire.log import LogDirectory, PartitionLog, plan_splits, read_split
 from kwire.log.files.transaction_index import ENTRY, AbortedTransaction, TransactionIndexEntry
 from kwire.log.files.transactions import is_abort
 from kwire.log.reading.partition_log import AbortedLookup
+from kwire.records.columns.reader import COLUMNS
 from kwire.records.format.batch_header import BatchHeader
 from kwire.storage.store import StoredFile
-from tests.log.expected import consumed, read_arrow, read_objects
+from tests.log.expected import Row, consumed, read_arrow, read_objects, rows_of
 from tests.log.writing import NOW, batch, open_log
 
 Copied = Callable[[str, str], Path]
@@ -192,9 +193,9 @@ def test_a_read_of_many_transactions_searches_in_growing_steps(
     searched = list[tuple[int, int]]()
     search = AbortedLookup.__call__
 
-    def counted(self: AbortedLookup, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
+    def counted(self: AbortedLookup, start_offset: int, end_offset: int, **kind: bool) -> list[AbortedTransaction]:
         searched.append((start_offset, end_offset))
-        return search(self, start_offset, end_offset)
+        return search(self, start_offset, end_offset, **kind)
 
     monkeypatch.setattr(AbortedLookup, "__call__", counted)
     for first_step in (1, 3, 1000):
@@ -226,3 +227,46 @@ def test_a_search_that_failed_is_not_continued(copied: Copied, monkeypatch: pyte
             lookup(0, log.last_stable_offset)
     assert lookup(0, log.last_stable_offset) == expected
     assert lookup(0, log.last_stable_offset) == expected, "the same range again"
+
+
+def read_splits(log: PartitionLog, *, start_offset: int, end_offset: int | None = None, isolation: str) -> list[Row]:
+    splits = plan_splits(log, ranges={("txn", 0): (start_offset, end_offset)}, isolation=isolation)  # type: ignore[arg-type]
+    return [row for split in splits for row in rows_of(read_split(split, COLUMNS))]
+
+
+@pytest.mark.parametrize("read", [read_objects, read_arrow, read_splits])
+def test_a_transaction_whose_end_is_in_a_missing_segment_is_an_error(
+    read: Callable[..., list[Row]], copied: Copied, kafka_logs: dict[str, Path]
+) -> None:
+    """A read that ended before such a segment returned aborted records, or left committed ones out."""
+    data = copied("modern", "txn-0")
+    rows, _ = consumed(kafka_logs["modern"] / "expected", "txn", 0, "read_committed")
+    lost, following = [segment.base_offset for segment in LogDirectory(data)["txn", 0].segments][5:7]
+    for file in (data / "txn-0").glob(f"{lost:020}.*"):
+        file.unlink()
+    log = LogDirectory(data)["txn", 0]
+    undecided = 315  # the first offset of a transaction that is open at the end of the segment before
+    before = [row for row in rows if row.offset < undecided]
+    assert read(log, start_offset=0, end_offset=undecided, isolation="read_committed") == before
+    with pytest.raises(MissingOffsets, match=f"a transaction with records before them .* offsets {lost} to"):
+        read(log, start_offset=0, end_offset=lost, isolation="read_committed")
+    after = [row for row in rows if row.offset >= following]
+    assert read(log, start_offset=following, isolation="read_committed") == after
+
+
+@pytest.mark.parametrize("read", [read_objects, read_arrow])
+def test_a_transaction_whose_end_is_missing_can_be_left_out(
+    read: Callable[..., list[Row]], copied: Copied, kafka_logs: dict[str, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    data = copied("modern", "txn-0")
+    rows, _ = consumed(kafka_logs["modern"] / "expected", "txn", 0, "read_committed")
+    lost = LogDirectory(data)["txn", 0].segments[5].base_offset
+    for file in (data / "txn-0").glob(f"{lost:020}.*"):
+        file.unlink()
+    log = LogDirectory(data)["txn", 0]
+    found = read(log, end_offset=lost, isolation="read_committed", skip_missing=True)
+    committed = [row for row in rows if row.offset < lost]
+    assert [row for row in committed if row.offset < 315] == [row for row in found if row.offset < 315]
+    assert len(found) < len(committed)
+    assert all(row in committed for row in found)
+    assert "its records are left out" in caplog.text

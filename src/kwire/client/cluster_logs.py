@@ -365,7 +365,7 @@ class ClusterLog(ReadableLog):
             size_bytes=whole,
         )
         aborted = aborted_transactions(fetched)
-        return Run(segment, store.open(FETCHED), fetched.start_offset, lambda start, end: aborted)
+        return Run(segment, store.open(FETCHED), fetched.start_offset, lambda start, end, *, skip_missing: aborted)
 
     def _resume(self, client: Client, error: BrokerError, offset: int, end: int) -> int:
         """Return where a read continues after retention has overtaken it. Raises LogError for what ends it."""

@@ -83,9 +83,16 @@ class AbortedSearch:
     start, reached: the offsets from which on, and up to which, batches have been searched and what was found is kept.
     """
 
-    def __init__(self, segments: Sequence[Segment], from_offset: int) -> None:
-        """segments: of the log, in order."""
-        self._segments, self._from = segments, from_offset
+    def __init__(
+        self, segments: Sequence[Segment], from_offset: int, missing_after: Callable[[Segment], int | None]
+    ) -> None:
+        """segments: of the log, in order.
+
+        missing_after: returns the end of the offsets after a segment that are in no segment, None without any, or
+        raises an error for them. It is called where a transaction may end in them. Where it returns, such a transaction
+        counts as aborted: consumers do not see records before they know that they are committed.
+        """
+        self._segments, self._from, self._missing_after = segments, from_offset, missing_after
         self._open: Open = {}  # what began before from_offset does not matter
         self._found: list[AbortedTransaction] = []
         self._to = self.start = self.reached = from_offset
@@ -112,6 +119,10 @@ class AbortedSearch:
             ):
                 self.reached = offset
                 yield
+            end = self._missing_after(segment) if self._open else None
+            if end is not None:
+                self._found += [AbortedTransaction(producer, first, end - 1) for producer, first in self._open.items()]
+                self._open.clear()
             self.reached = MAX_OFFSET if segment.next_base is None else segment.next_base
             yield
 

@@ -137,6 +137,7 @@ def read_pinned(
         partition=pinned.partition,
         offsets=(pinned.start_offset, pinned.end_offset),
         mode=mode,
+        skip_missing=skip_missing,
         **options,
     )
     for run in pinned.runs:
@@ -155,7 +156,8 @@ def read_pinned(
 class RangeReader:
     """Reads ranges of the segments of one partition at a time, for read_split; reuses its buffers.
 
-    offsets: records in [start, end) are returned; the other arguments as in read_split.
+    offsets: records in [start, end) are returned. skip_missing: as in AbortedIn. The other arguments are as in
+    read_split.
     is_whole: whether the last range ended with its file, without damage. reached: the offset after its last batch, None
     without one.
     """
@@ -168,11 +170,12 @@ class RangeReader:
         partition: int,
         offsets: tuple[int, int],
         mode: str = "FAILFAST",
+        skip_missing: bool = False,
         **options: Unpack[DecodingOptions],
     ) -> None:
         self._columns, self._schema = tuple(columns), schema_of(columns)
         self._topic, self._partition = topic, partition
-        self._offsets, self._mode = offsets, mode
+        self._offsets, self._mode, self._skip_missing = offsets, mode, skip_missing
         self._aborted_in: AbortedIn | None = None
         self._max_decompressed_bytes = options.get("max_decompressed_bytes", DEFAULT_MAX_DECOMPRESSED_BYTES)
         self._chunk_bytes = min(CHUNK_BYTES, max(SMALLEST_CHUNK_BYTES, options.get("max_bytes", CHUNK_BYTES)))
@@ -297,7 +300,7 @@ class RangeReader:
         if self._aborted_in is None or among is None:
             return ()
         start, end = max(among[0], self._offsets[0]), min(among[1], self._offsets[1])
-        return self._aborted_in(start, end) if start < end else ()
+        return self._aborted_in(start, end, skip_missing=self._skip_missing) if start < end else ()
 
     def _corrupt_rows(self) -> Iterator[pa.RecordBatch]:
         """Yield a row for each error since the last call: topic, partition, first lost offset and text, else null."""

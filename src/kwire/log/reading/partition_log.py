@@ -8,11 +8,12 @@ design; a broker that starts on this directory alone would use its log end offse
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from functools import partial
 
-from kwire.errors import CorruptBatch, LogError, Malformed
-from kwire.identifiers import TopicPartition
+from kwire.errors import CorruptBatch, LogError, Malformed, MissingOffsets
+from kwire.identifiers import MAX_OFFSET, TopicPartition
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.files.producer_snapshot import parse_producer_snapshot
 from kwire.log.files.segment import Segment
@@ -37,6 +38,8 @@ from kwire.records import Batch
 from kwire.storage.checkpoints import CLEANER_OFFSETS, parse_offset_checkpoint
 from kwire.storage.open_store import open_store
 from kwire.storage.store import Store, parent_of
+
+logger = logging.getLogger("kwire.log")
 
 
 class PartitionLog(PartitionListing, ReadableLog):
@@ -181,12 +184,29 @@ class PartitionLog(PartitionListing, ReadableLog):
         """Return aborted transactions with records in [start_offset, end_offset); default: to the last stable offset.
 
         Their first_offset may be cut to start_offset.
+        Raises MissingOffsets if the end of a transaction may be in a segment that is missing.
         """
         end = self.last_stable_offset if end_offset is None else end_offset
         start = max(start_offset, self.log_start_offset)
         if start >= end:
             return []
-        return AbortedSearch(self.segments, start).within(start, end)
+        return self.aborted_search(start).within(start, end)
+
+    def aborted_search(self, start_offset: int, *, skip_missing: bool = False) -> AbortedSearch:
+        """Return a search of aborted transactions that begins at an offset. skip_missing: as in AbortedIn."""
+
+        def missing_after(segment: Segment) -> int | None:
+            missing = self.missing_after(segment, start_offset, None, MAX_OFFSET)
+            if missing is None:
+                return None
+            (_, end), error = missing
+            what = f"a transaction with records before them may end in them: {error.what}"
+            if not skip_missing:
+                raise MissingOffsets(what, error.file)
+            logger.warning("%s: %s; its records are left out", error.file, what)
+            return end
+
+        return AbortedSearch(self.segments, start_offset, missing_after)
 
     def offset_for_time(
         self, timestamp: int, *, isolation: Isolation = "read_uncommitted"
@@ -280,13 +300,13 @@ class AbortedLookup:
         self._log = log
         self._search: AbortedSearch | None = None
 
-    def __call__(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """Return those with data in [start_offset, end_offset). Raises CorruptBatch, LogError."""
+    def __call__(self, start_offset: int, end_offset: int, *, skip_missing: bool = False) -> list[AbortedTransaction]:
+        """Return those with data in [start_offset, end_offset): see AbortedIn. Raises CorruptBatch, LogError."""
 
         def find(log: PartitionLog) -> list[AbortedTransaction]:
             search, self._search = self._search, None  # one that fails is not used again
             if search is None or log is not self._log or not search.start <= start_offset <= search.reached:
-                search = AbortedSearch(log.segments, start_offset)
+                search = log.aborted_search(start_offset, skip_missing=skip_missing)
             found = search.within(start_offset, end_offset)
             self._log, self._search = log, search
             return found

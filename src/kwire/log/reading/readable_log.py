@@ -194,7 +194,8 @@ class ReadableLog(ABC):
 
         end_offset: exclusive; None reads to the log end offset, or to the last stable offset for read_committed.
         Records below log_start_offset are not returned.
-        skip_missing: go on after offsets whose segment is missing, with a warning in the log `kwire.log`.
+        skip_missing: go on after offsets whose segment is missing, with a warning in the log `kwire.log`; with
+            read_committed, transactions that may end there are left out.
         Raises CorruptBatch at a damaged batch, after the records before it (D-07); MissingOffsets where a segment is
         missing; LogError for missing or unreadable files; OptionError for a wrong argument.
         """
@@ -269,7 +270,8 @@ def _records_of(
         if run.aborted_in is not None and batch.is_transactional and not batch.is_control:
             if batch.next_offset > searched:  # in growing steps, since each looks at all aborted transactions in it
                 searched, ahead = max(batch.next_offset, batch.base_offset + ahead), 2 * ahead
-                skip = AbortedBatches(run.aborted_in(batch.base_offset, min(searched, end)))
+                found = run.aborted_in(batch.base_offset, min(searched, end), skip_missing=skip_missing)
+                skip = AbortedBatches(found)
             if skip.has(batch):
                 continue
         records = batch.record_lists(check_crc=check_crc, start_offset=start, end_offset=end)

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from kwire.errors import MissingOffsets, OptionError
 from kwire.log.files.segment import Segment
@@ -38,16 +38,26 @@ ISOLATIONS = ("read_uncommitted", "read_committed")
 Missing: TypeAlias = tuple[tuple[int, int], MissingOffsets]
 """Offsets [from, to) that are in no segment, and the error to raise or log."""
 
-AbortedIn: TypeAlias = Callable[[int, int], Sequence[AbortedTransaction]]
+
+class AbortedIn(Protocol):
+    """Looks up the aborted transactions with data in a range of offsets; others may be among them."""
+
+    def __call__(self, start_offset: int, end_offset: int, *, skip_missing: bool) -> Sequence[AbortedTransaction]:
+        """Return them.
+
+        Raises MissingOffsets if one with data in the range may end in a segment that is missing; skip_missing: it is
+        among the aborted ones, with a warning.
+        """
+        ...
 
 
 class Run(NamedTuple):
     """Stored batches in offset order.
 
     segment, file: where they are; file is open until the next run. start_offset: the first one that is wanted.
-    aborted_in(start_offset, end_offset): looks up the aborted transactions with data in a range, others may be among
-    them; None for read_uncommitted. missing_after(reached, end_offset): looks for offsets after the run that are in no
-    segment; None for a part of a Fetch response. is_expired(): whether retention has deleted the segment meanwhile.
+    aborted_in: None for read_uncommitted. missing_after(reached, end_offset): looks for offsets after the run that are
+    in no segment; None for a part of a Fetch response. is_expired(): whether retention has deleted the segment
+    meanwhile.
     """
 
     segment: Segment

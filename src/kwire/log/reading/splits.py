@@ -7,6 +7,7 @@ task on another machine needs, if the same URL opens there.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -27,6 +28,8 @@ from kwire.storage.store import StoredFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+logger = logging.getLogger("kwire.log")
 
 DEFAULT_SPLIT_BYTES = 128 << 20
 
@@ -329,7 +332,10 @@ def read_split(
 
 
 class SplitReader:
-    """Reads one split after another with the same buffers. Arguments and errors: as for read_split."""
+    """Reads one split after another with the same buffers.
+
+    skip_missing: as in ReadableLog.read. Other arguments and errors: as for read_split.
+    """
 
     def __init__(
         self,
@@ -337,6 +343,7 @@ class SplitReader:
         *,
         mode: Mode = "FAILFAST",
         check_crc: bool = True,
+        skip_missing: bool = False,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     ) -> None:
         with needing("records as Arrow columns"):
@@ -352,7 +359,9 @@ class SplitReader:
             check_crc=check_crc,
             max_decompressed_bytes=max_decompressed_bytes,
             mode=mode,
+            skip_missing=skip_missing,
         )
+        self._skip_missing = skip_missing
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split. Call it again when the iterator is exhausted."""
@@ -365,4 +374,6 @@ class SplitReader:
                 segment, split.start_offset, self._reader.reached, split.end_offset
             )
             if missing is not None:
-                raise missing[1]
+                if not self._skip_missing:
+                    raise missing[1]
+                logger.warning("%s; skipping them", missing[1])

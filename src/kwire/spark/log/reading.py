@@ -61,7 +61,8 @@ def read_partition(
 
 
 def _read_splits(partition: LogPartition, columns: tuple[str, ...], options: LogOptions) -> Iterator[pa.RecordBatch]:
-    reader = SplitReader(columns, mode=options.mode, check_crc=options.check_crc)
+    fail = options.fail_on_data_loss
+    reader = SplitReader(columns, mode=options.mode, check_crc=options.check_crc, skip_missing=not fail)
     found_ids: dict[tuple[str, str], uuid.UUID | None] = {}
     for split in partition.splits:
         expected, directory = partition.topic_ids.get(split.topic), (split.store_url, split.log_directory)
@@ -72,16 +73,14 @@ def _read_splits(partition: LogPartition, columns: tuple[str, ...], options: Log
                 f"{split.url}: topic '{split.topic}' was deleted and created again after this task was planned; "
                 f"{_offsets_of(split)} belong to the deleted topic"
             )
-            report_data_loss(lost, "skip them", fail=options.fail_on_data_loss)
+            report_data_loss(lost, "skip them", fail=fail)
             continue
         try:
             yield from reader.read(split)
-        except MissingOffsets as error:  # after all rows of the split
-            if options.fail_on_data_loss:
-                raise MissingOffsets(f"{error.what}; to skip them, set failOnDataLoss to false", error.file) from None
-            logger.warning("%s; skipping them", error)
+        except MissingOffsets as error:
+            raise MissingOffsets(f"{error.what}; to skip them, set failOnDataLoss to false", error.file) from None
         except LogError as error:
-            if options.fail_on_data_loss or not isinstance(error.__cause__, FileNotFoundError):
+            if fail or not isinstance(error.__cause__, FileNotFoundError):
                 raise
             logger.warning("%s; skipping %s", error, _offsets_of(split))
 
