@@ -14,12 +14,16 @@ from kwire.broker import Broker
 from kwire.errors import CorruptBatch, OptionError
 from kwire.internal_topics.group_rows import LogEnds, group_row
 from kwire.log import LogDirectory
+from kwire.log.reading.readable_log import ReadableLog
 from kwire.log.topics import replay_groups
+from tests.cli.crafted import segment
+from tests.records.building import batch, record
 from tests.waiting import HANG_S
 
 duckdb = pytest.importorskip("duckdb")
 
 from kwire.sql.session import Attached, Session  # noqa: E402
+from kwire.sql.values import ValueColumns  # noqa: E402
 
 
 @pytest.fixture
@@ -46,6 +50,32 @@ def test_sources_are_schemas(session: Session) -> None:
     assert names.count("events44") == 2
     with pytest.raises(OptionError, match="attached twice"):
         session.attach(Attached(logs=session.attached[0].logs, schema="copy"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        ("SELECT max(partition) FROM events", {"events"}),
+        ("FROM EVENTS", {"events"}),
+        ('FROM "events.a" b', {"events", "events.a", "a"}),
+        ('SELECT * FROM main."events"JOIN(a)USING(partition)', {"events", "a"}),
+    ],
+)
+def test_only_topics_that_a_statement_names_are_opened(statement: str, named: set[str], tmp_path: Path) -> None:
+    """A topic `a` with a damaged log or an invalid schema made every statement with that letter fail."""
+    for topic in ("a", "event", "events", "events.a"):
+        segment(tmp_path / f"{topic}-0", batch(record(0, 0, None, b"v"), count=1))
+    opened = set[str]()
+
+    def values(topic: str, logs: list[ReadableLog]) -> ValueColumns:
+        opened.add(topic)
+        return ValueColumns()
+
+    with kwire.open(tmp_path) as logs:
+        session = Session()
+        session.attach(Attached(logs=logs, values=values))
+        assert len(rows(session, statement)) == 1
+    assert opened == named
 
 
 def test_groups_are_those_of_the_internal_topic(session: Session, kafka_logs: dict[str, Path]) -> None:

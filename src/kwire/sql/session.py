@@ -243,7 +243,7 @@ class Session:
                 continue
             alike = attached.alike
             for table in attached.tables:
-                is_named = table.lower() in text
+                is_named = _is_named(table.lower(), text)
                 if (is_about_tables or is_named) and table.lower() not in alike:
                     self._register_table(attached, table, only_columns=not is_named)
 
@@ -290,6 +290,11 @@ class _Errors:
             raise OptionError(self._session.explained(_text(error))) from None
         if isinstance(error, duckdb.Error | pa.ArrowException):
             raise OptionError(_text(error)) from None
+
+
+def _is_named(table: str, text: str) -> bool:
+    """Return whether a table is a word of a statement; both in lower case."""
+    return table in text and re.search(rf"(?<![a-z0-9_]){re.escape(table)}(?![a-z0-9_])", text) is not None
 
 
 def quoted(name: str) -> str:
