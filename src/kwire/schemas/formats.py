@@ -144,9 +144,9 @@ def make_decoder(
     reader: ValueSchema,
     columns: Sequence[str] | None = None,
     names: Names = "any",
-    depth: int = 0,
+    depth: int | None = None,
 ) -> SchemaDecoder:
-    """Return a decoder of the writers' values. names, depth: of Avro. Raises InvalidSchema."""
+    """Return a decoder of the writers' values. names, depth: of Avro, see build_columns. Raises InvalidSchema."""
     try:
         match reader.schema:
             case protobuf.Message():

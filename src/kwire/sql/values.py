@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from kwire.errors import OptionError
+from kwire.errors import InvalidSchema, OptionError
 from kwire.log.reading.readable_log import ReadableLog
 from kwire.log.reading.runs import Isolation
 from kwire.schemas.choice import SchemaChoice, open_registry, subject_name
@@ -126,11 +126,18 @@ def _first_values(logs: Sequence[ReadableLog], isolation: Isolation) -> Iterator
 
 
 def registry_columns(
-    registry: Registry | str, topic: str, *, schema: str | int | None = "union", message: str | None = None
+    registry: Registry | str,
+    topic: str,
+    *,
+    schema: str | int | None = "union",
+    message: str | None = None,
+    on_invalid: Callable[[str, InvalidSchema], None] | None = None,
 ) -> ValueColumns:
     """Return how a topic is decoded with a registry: those of its keys and values that have a subject there.
 
     schema: "union" for the fields of all versions, "latest", or an id, for values; keys have those of all versions.
+    on_invalid: receives "key" or "value" whose schemas have no type as a column, and the error; the column stays
+    binary. By default, that error is raised.
     Raises RegistryError, InvalidSchema, OptionError.
     """
     source = open_registry(registry)
@@ -139,16 +146,20 @@ def registry_columns(
     for name in DECODABLE:
         is_key = name == "key"
         if subject_name(topic, key=is_key) in subjects:
-            columns[name] = _registry_column(
-                SchemaChoice(
-                    registry=source,
-                    topic=topic,
-                    key=is_key,
-                    schema="union" if is_key else schema,
-                    message=None if is_key else message,
-                    mode="deadletter",
-                )
+            choice = SchemaChoice(
+                registry=source,
+                topic=topic,
+                key=is_key,
+                schema="union" if is_key else schema,
+                message=None if is_key else message,
+                mode="deadletter",
             )
+            try:
+                columns[name] = _registry_column(choice)
+            except InvalidSchema as error:
+                if on_invalid is None:
+                    raise
+                on_invalid(name, error)
     return ValueColumns(columns)
 
 

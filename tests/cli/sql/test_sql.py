@@ -178,6 +178,24 @@ def test_maps_have_the_last_of_equal_keys(kwire: Callable, tmp_path: Path) -> No
     assert json.loads(result.out) == {"d": [[["a", [["y", 2], ["x", 3]]]], [["a", []]]], "e": None}
 
 
+def test_values_whose_schema_has_no_type_stay_bytes(kwire: Callable, tmp_path: Path) -> None:
+    node = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}
+    arguments = _one_avro_record(tmp_path, node, b"\0")
+    registry = tmp_path / "registry"
+    (registry / "late-key.1.2.avsc").write_text('"long"')
+    result = kwire(*arguments, "SELECT key, octet_length(value) AS n FROM late", "--format", "jsonl")
+    assert (result.code, result.out) == (0, '{"key":null,"n":7}\n')
+    assert result.err == (
+        "kwire: topic 'late': schema id 1 of 'late-value' version 1: d.next: record Node contains itself; Arrow has no "
+        "such type; its values stay bytes\n"
+    )
+    (registry / "late-value.1.1.avsc").write_text('"int"')
+    (registry / "late-value.2.3.avsc").write_text('"string"')
+    result = kwire(*arguments, "SELECT count(*) AS n FROM late", "--format", "jsonl")
+    assert (result.code, result.out) == (0, '{"n":1}\n')
+    assert "topic 'late': int32 in one schema and string in another have no common type; its values" in result.err
+
+
 def test_a_type_without_values_in_python(kwire: Callable, tmp_path: Path) -> None:
     query = "SELECT union_value(t := timestamp '20000-01-01') AS u"
     result = kwire("sql", _one_record(tmp_path), query)

@@ -21,6 +21,7 @@ from kwire.cli.sql.running import leave, run_interruptible
 from kwire.errors import OptionError
 
 if TYPE_CHECKING:
+    from kwire.errors import InvalidSchema
     from kwire.log.reading.readable_log import ReadableLog
     from kwire.log.reading.runs import Isolation as Isolated
     from kwire.schemas import Registry
@@ -180,7 +181,11 @@ def _values(
 
     def of_registry(topic: str, logs: list[ReadableLog]) -> ValueColumns:
         assert opened is not None
-        return registry_columns(opened, topic)
+
+        def warn(column: str, error: InvalidSchema) -> None:
+            terminal.warn(f"topic '{topic}': {error}; its {column}s stay bytes")
+
+        return registry_columns(opened, topic, on_invalid=warn)
 
     def of_text(topic: str, logs: list[ReadableLog]) -> ValueColumns:
         return ValueColumns({"key": text_column(), "value": text_column()})

@@ -103,18 +103,19 @@ def storage_of(schema: Schema) -> tuple[pa.DataType, str, int]:
     return arrow_type, *storage(arrow_type)
 
 
-def check_depth(depth: int) -> int:
-    """Return a depth of records inside of themselves. Raises OptionError unless it is 0 (none) to 15."""
-    if not 0 <= depth <= MAX_DEPTH:
+def check_depth(depth: int | None) -> int | None:
+    """Return a depth of records inside of themselves. Raises OptionError unless it is None, or 0 (none) to 15."""
+    if depth is not None and not 0 <= depth <= MAX_DEPTH:
         raise OptionError(f"recursive_field_max_depth: expected a number from 0 to {MAX_DEPTH}, got {depth}")
     return depth
 
 
-def build_columns(schema: Schema, asked: Sequence[str] | None = None, depth: int = 0) -> list[Column]:
+def build_columns(schema: Schema, asked: Sequence[str] | None = None, depth: int | None = 0) -> list[Column]:
     """Return the columns of a schema, the root first, numbered in this order.
 
     asked: dotted paths of the fields to include; None for all. depth: how many times a record may be inside of itself,
-    plus one; fields that are deeper are left out. With 0, such a record is an error.
+    plus one; fields that are deeper are left out. With 0, such a record is an error; None: the same, for a user who
+    cannot choose fields or a depth.
     Raises OptionError for an unknown path, InvalidSchema for a type that contains itself.
     """
     wanted = None if asked is None else [tuple(each.split(".")) for each in asked]
@@ -125,7 +126,7 @@ def build_columns(schema: Schema, asked: Sequence[str] | None = None, depth: int
 
 
 class _Builder:
-    def __init__(self, depth: int) -> None:
+    def __init__(self, depth: int | None) -> None:
         self.columns: list[Column] = []
         self.depth, self.made = depth, 0
 
@@ -147,11 +148,11 @@ class _Builder:
             schema = Schema(type=number)
         if schema in inside:
             if not self.depth:
-                raise fail(
-                    f"{schema} contains itself; Arrow has no such type: name the other fields in columns, or give a "
-                    "recursiveFieldMaxDepth (recursive_field_max_depth)",
-                    ".".join(path),
+                choice = (
+                    ": name the other fields in columns, or give a recursiveFieldMaxDepth (recursive_field_max_depth)"
                 )
+                remedy = "" if self.depth is None else choice
+                raise fail(f"{schema} contains itself; Arrow has no such type{remedy}", ".".join(path))
             if inside.count(schema) >= self.depth:
                 return None
         if schema.type == "record":

@@ -70,7 +70,7 @@ class Decoder:
         columns: Sequence[str] | None = None,
         allow_trailing: bool = False,
         names: Names = "any",
-        depth: int = 0,
+        depth: int | None = 0,
     ) -> None:
         check_names(names)
         plan = compile_plan(writers, reader, columns, names, check_depth(depth))

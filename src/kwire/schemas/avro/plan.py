@@ -42,7 +42,7 @@ def compile_plan(
     reader: Schema,
     asked: Sequence[str] | None = None,
     names: Names = "any",
-    depth: int = 0,
+    depth: int | None = 0,
 ) -> Plan:
     """Compile the plan. asked: dotted paths of the columns, None for all. depth: of records, see build_columns.
 
