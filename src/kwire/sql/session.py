@@ -140,7 +140,7 @@ class Session:
         with _Errors(self):
             self._register(statement)
             relation: duckdb.DuckDBPyRelation | None = self.connection.sql(statement)
-            if relation is None:
+            if relation is None or self._has_no_rows(statement, relation.columns):
                 return None
             reader = (
                 relation.to_arrow_reader(ROWS)
@@ -148,6 +148,11 @@ class Session:
                 else relation.fetch_record_batch(ROWS)  # DuckDB 1.4
             )
         return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
+
+    def _has_no_rows(self, statement: str, columns: list[str]) -> bool:
+        """Return whether a result is DuckDB's word for a statement without one, as of SET and CREATE VIEW."""
+        kind = self.connection.extract_statements(statement)[-1].type
+        return columns in (["Success"], ["Count"]) and kind != self.duckdb.StatementType.SELECT
 
     def register_all(self) -> None:
         """Register all tables with the offsets of now. Raises as reading offsets does.

@@ -196,6 +196,46 @@ def test_values_whose_schema_has_no_type_stay_bytes(kwire: Callable, tmp_path: P
     assert "topic 'late': int32 in one schema and string in another have no common type; its values" in result.err
 
 
+def test_intervals_are_text(kwire: Callable, tmp_path: Path) -> None:
+    intervals = [
+        "14 months", "-13 months 1 day", "-3 days", "-1 day", "1 day 02:00:03.5", "-90 minutes", "400 hours", "0 days",
+        "1 microsecond", "-1 year -1 microsecond",
+    ]  # fmt: skip
+    values = ", ".join(f"(INTERVAL '{each}')" for each in intervals)
+    query = f"SELECT i, i::VARCHAR AS text, [{{'i': i}}] AS nested FROM (VALUES {values}) v(i)"
+    result = kwire("sql", _one_record(tmp_path), query, "--format", "jsonl")
+    for line in map(json.loads, result.out.splitlines()):
+        assert line["i"] == line["text"]
+        assert line["nested"] == [{"i": line["text"]}]
+    assert len(result.out.splitlines()) == len(intervals)
+
+
+@pytest.mark.parametrize(
+    "value", ["INTERVAL 1 DAY", "union_value(n := 1)", "{'a': INTERVAL 1 DAY}"], ids=["interval", "union", "nested"]
+)
+def test_types_that_parquet_does_not_have_are_an_error(value: str, kwire: Callable, tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    result = kwire("sql", _one_record(tmp_path), f"SELECT {value} AS v", "--format", "parquet", "-o", file)
+    assert result.code == 2
+    assert result.err.startswith("kwire: --format parquet: ")
+    assert "cast the column" in result.err
+    assert not file.exists()
+
+
+def test_statements_without_a_result_print_nothing(kwire: Callable, tmp_path: Path) -> None:
+    """DuckDB has the columns Success and Count for them, which came before the rows that were asked for."""
+    data = _one_record(tmp_path / "data")
+    before = "SET memory_limit = '1GB'; CREATE TEMP TABLE t AS SELECT 1 AS n; INSERT INTO t VALUES (2); "
+    query = f'{before} SELECT count(*) AS "Count" FROM t'
+    assert kwire("sql", data, query, "--format", "csv").out == "Count\n2\n"
+    assert json.loads(kwire("sql", data, query, "--format", "json").out) == [{"Count": 2}]
+    assert kwire("sql", data, f"{before} INSERT INTO t VALUES (3) RETURNING n", "--format", "csv").out == "n\n3\n"
+    file = tmp_path / "f.csv"
+    result = kwire("sql", data, "SELECT 1; SET memory_limit = '1GB'", "-o", file)
+    assert (result.code, result.err) == (2, f"kwire: -o {file}: the last statement has no result\n")
+    assert not file.exists()
+
+
 def test_a_type_without_values_in_python(kwire: Callable, tmp_path: Path) -> None:
     query = "SELECT union_value(t := timestamp '20000-01-01') AS u"
     result = kwire("sql", _one_record(tmp_path), query)

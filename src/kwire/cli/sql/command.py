@@ -240,10 +240,12 @@ def _run(session: Session, query: str, format: OutputFormat, output: str | None)
 
     def run() -> None:
         for i, statement in enumerate(statements):
-            result = session.run(statement)
+            result, file = session.run(statement), output if i == len(statements) - 1 else None
             if result is not None:
-                write_result(result, format, output if i == len(statements) - 1 else None)
+                write_result(result, format, file)
                 sys.stdout.flush()  # the next statement may take long
+            elif file is not None:
+                raise OptionError(f"-o {file}: the last statement has no result")
 
     try:
         run_interruptible(session, run)

@@ -94,7 +94,11 @@ def _write_binary(result: pa.RecordBatchReader, format: OutputFormat, file: Any)
         return
     import pyarrow.parquet as pq
 
-    with pq.ParquetWriter(file, result.schema, compression="zstd") as writer:
+    try:
+        writer = pq.ParquetWriter(file, result.schema, compression="zstd")
+    except pa.ArrowNotImplementedError as error:
+        raise OptionError(f"--format parquet: {error}; cast the column, as to VARCHAR") from None
+    with writer:
         for batch in result:
             writer.write_batch(batch)
 
@@ -191,6 +195,8 @@ def _convert_of(kind: pa.DataType) -> Callable[[Any], Any]:
         return lambda value: _time_text(value, per_second, zone)
     if types.is_date32(kind):
         return lambda value: _time_text(value * 86_400).partition(" ")[0]
+    if types.is_interval(kind):
+        return _interval_text
     if types.is_struct(kind):
         fields = {each.name: _plain_of(each.type) for each in kind}
         return lambda value: {name: plain(value[name]) for name, plain in fields.items()}
@@ -211,6 +217,22 @@ def _scalar(value: Any) -> Any:
         except UnicodeDecodeError:
             return "\\x" + value.hex()
     return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+def _interval_text(value: pa.MonthDayNano) -> str:
+    """Return an interval as DuckDB's text of it."""
+    years, months = divmod(abs(value.months), 12)
+    sign = -1 if value.months < 0 else 1
+    counts = ((sign * years, "year"), (sign * months, "month"), (value.days, "day"))
+    parts = [f"{count} {unit}{'' if count in (1, -1) else 's'}" for count, unit in counts if count]
+    seconds, fraction = divmod(abs(value.nanoseconds) // 1000, 1_000_000)
+    if seconds or fraction or not parts:
+        minutes, seconds = divmod(seconds, 60)
+        time = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}" + (
+            f".{fraction:06}".rstrip("0") if fraction else ""
+        )
+        parts.append(f"-{time}" if value.nanoseconds < 0 else time)
+    return " ".join(parts)
 
 
 def _time_text(value: int, per_second: int = 1, zone: str | None = None) -> str:
