@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import weakref
@@ -48,3 +49,22 @@ def test_a_signal_that_python_drops_ends_a_statement_all_the_same(
     assert ended.is_set()
     with _interruptible():  # the next statement of a prompt does not see it
         running.run_interruptible(SimpleNamespace(has_rows=True), lambda: None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("has_rows", [False, True])
+def test_a_signal_while_a_statement_runs_interrupts_it(has_rows: bool) -> None:
+    """Python before 3.13 says that a thread has ended whose join() a signal interrupts: the statement ran on."""
+    interrupted, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        interrupted.wait(30)
+        done.set()
+
+    session: Any = SimpleNamespace(
+        has_rows=has_rows, rows_read=7, rows_planned=0, before_rows=None, interrupt=interrupted.set
+    )
+    with _interruptible(), pytest.raises(Signalled) as raised:
+        running.run_interruptible(session, work)
+    assert raised.value.number == signal.SIGTERM
+    assert done.is_set()

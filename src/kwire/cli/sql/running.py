@@ -30,42 +30,44 @@ def run_interruptible(session: Session, work: Callable[[], None]) -> None:
     been read.
     """
     raised: list[BaseException] = []
+    ended = threading.Event()  # before Python 3.13, a thread counts as ended when a signal interrupts its join()
 
     def run() -> None:
         try:
             work()
         except BaseException as error:  # raised again in the main thread
             raised.append(error)
+        finally:
+            ended.set()
 
     forget_signals()
-    thread = threading.Thread(target=run, name="kwire-sql", daemon=True)
-    thread.start()
     try:
-        _wait(session, thread)
+        threading.Thread(target=run, name="kwire-sql", daemon=True).start()
+        _wait(session, ended)
     except KeyboardInterrupt as interrupt:
-        _end(session, thread, interrupt)
+        _end(session, ended, interrupt)
         interrupt.args = (f"{session.rows_read:,} records had been read",)
         raise
     if raised:
         raise raised.pop()  # kept here, it would keep this frame, and so all of DuckDB's objects, until Python ends
 
 
-def _wait(session: Session, thread: threading.Thread) -> None:
-    """Wait for the end of a thread; show how much a long statement has read until it has rows."""
-    while thread.is_alive():
-        thread.join(SECONDS_UNTIL_PROGRESS)
+def _wait(session: Session, ended: threading.Event) -> None:
+    """Wait for the end of a statement; show how much a long one has read until it has rows."""
+    while not ended.is_set():
+        ended.wait(SECONDS_UNTIL_PROGRESS)
         raise_again()
-        if thread.is_alive() and not session.has_rows:
-            _show_progress(session, thread)
+        if not ended.is_set() and not session.has_rows:
+            _show_progress(session, ended)
 
 
-def _show_progress(session: Session, thread: threading.Thread) -> None:
+def _show_progress(session: Session, ended: threading.Event) -> None:
     progress = terminal.RecordProgress("Reading")
     session.before_rows = progress.stop
     try:
-        while thread.is_alive() and not session.has_rows:
+        while not ended.is_set() and not session.has_rows:
             progress.show(session.rows_read, session.rows_planned)
-            thread.join(0.2)
+            ended.wait(0.2)
             raise_again()
     finally:
         session.before_rows = None
@@ -84,12 +86,12 @@ def leave(interrupt: KeyboardInterrupt) -> NoReturn:
     os._exit(128 + number)
 
 
-def _end(session: Session, thread: threading.Thread, interrupt: KeyboardInterrupt) -> None:
-    """Interrupt the statement until its thread has ended: one that has not begun yet does not notice the first time."""
+def _end(session: Session, ended: threading.Event, interrupt: KeyboardInterrupt) -> None:
+    """Interrupt the statement until it has ended: one that has not begun yet does not notice the first time."""
     deadline = time.monotonic() + SECONDS_TO_END
-    while thread.is_alive() and time.monotonic() < deadline:
+    while not ended.is_set() and time.monotonic() < deadline:
         session.interrupt()
-        thread.join(0.05)
-    if thread.is_alive():
+        ended.wait(0.05)
+    if not ended.is_set():
         interrupt.args = (f"{session.rows_read:,} records had been read; the statement did not end",)
         leave(interrupt)
