@@ -13,9 +13,13 @@ from kwire.log import LogDirectory, PartitionLog, plan_splits, read_split
 from kwire.log.files import chunks
 from kwire.log.files.chunks import Chunks
 from kwire.log.reading import arrow
+from kwire.log.reading.chunk_offset_check import TABLE_ROWS, ChunkOffsetCheck
+from kwire.records.attributes import TRANSACTIONAL_FLAG
 from kwire.records.columns.reader import COLUMNS
 from kwire.storage.store import LocalFile
+from tests.cli.crafted import segment
 from tests.log.expected import read_arrow, read_objects, rows_of
+from tests.records.building import batch
 
 Copied = Callable[[str, str], Path]
 
@@ -184,3 +188,19 @@ def test_a_segment_truncated_meanwhile_gives_its_remaining_batches(copied: Copie
     assert [first.offset, *(record.offset for record in rest)] == [
         row.offset for row in truth if row.offset < half.stored_offset
     ]
+
+
+def test_transactions_of_a_chunk_begin_with_its_first_table(tmp_path: Path) -> None:
+    """The batches of a large chunk are looked at in several tables."""
+    count = TABLE_ROWS + 2
+    plain, transactional = batch(), batch(attributes=TRANSACTIONAL_FLAG)
+    data = bytearray()
+    for offset in range(count):
+        of_transaction = offset in (1, TABLE_ROWS)
+        data += offset.to_bytes(8, "big") + (transactional if of_transaction else plain)[8:]
+    segment(tmp_path / "t-0", bytes(data))
+    check = ChunkOffsetCheck()
+    check.begin(LogDirectory(tmp_path)["t", 0].segments[0])
+    assert check.valid_prefix(memoryview(data), 0, "t-0").size_bytes == len(data)
+    assert check.next_offset == count
+    assert check.transactional == (1, TABLE_ROWS + 1)
