@@ -187,9 +187,11 @@ def test_a_task_that_fails_deletes_its_files(tables: Tables) -> None:
 
 def test_the_state_has_the_latest_queries() -> None:
     state = TableState(batches={f"q{number}": 0 for number in range(MAX_QUERIES)})
+    state = state.after(Change(id="again", mark=Mark(query="q0", batch=1)))
     for number in range(MAX_QUERIES, MAX_QUERIES + 5):
         state = state.after(Change(id=uuid.uuid4().hex, mark=Mark(query=f"q{number}", batch=0)))
     assert len(state.batches) == MAX_QUERIES
+    assert state.batches["q0"] == 1  # it committed after the others of the beginning
     assert "q4" not in state.batches
     assert TableState.parse(state.render(), "t") == state
     with pytest.raises(TableError, match=r"table t: kwire\.state cannot be read: 'nonsense'"):
