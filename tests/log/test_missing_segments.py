@@ -14,6 +14,7 @@ from kwire.errors import LogError, MissingOffsets
 from kwire.log import LogDirectory, plan_splits, read_split
 from kwire.maintenance.new_directory import NewDirectory
 from kwire.storage.file_system import FileSystem
+from tests.cli import crafted
 from tests.log.writing import NOW, batch
 
 SEGMENTS = 0, 100, 200
@@ -205,3 +206,19 @@ def test_the_commands_fail_or_go_on(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert not (tmp_path / "out").exists()
     assert run([*command, "--skip-missing"]) == 0
     assert "200" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("second", "is_lost"), [(1, True), (5, False)])
+def test_what_is_before_an_empty_segment_says_whether_the_log_was_compacted(
+    second: int, is_lost: bool, tmp_path: Path
+) -> None:
+    stored = [batch(b"v", timestamp=NOW, base_offset=offset) for offset in (0, *range(second, 10), 20)]
+    crafted.segment(tmp_path / "t-0", *stored[:-1])
+    crafted.segment(tmp_path / "t-0", base_offset=10)
+    crafted.segment(tmp_path / "t-0", stored[-1], base_offset=20)
+    log = LogDirectory(tmp_path)["t", 0]
+    if is_lost:
+        with pytest.raises(MissingOffsets, match="offsets 10 to 19 are in no segment"):
+            list(log.read())
+    else:
+        assert [each.offset for each in log.read()] == [0, 5, 6, 7, 8, 9, 20]
