@@ -19,7 +19,9 @@ from kwire.log import LogDirectory
 from kwire.log.topics import replay_cluster
 from kwire.log.topics.stored_metadata import apply_records, read_metadata
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY, write_metadata_log
-from kwire.messages import ClientQuotaRecord, MetadataRequest
+from kwire.messages import ClientQuotaRecord, MetadataRequest, ProducerIdsRecord
+from kwire.protocol import write_metadata_record
+from kwire.records import BatchBuilder
 from kwire.storage.file_system import FileSystem
 from kwire.storage.meta_properties import MetaProperties
 from tests.broker.wire import RawClient
@@ -78,6 +80,22 @@ def test_it_has_the_types_and_versions_of_records_that_kafka_writes(
     )
     assert ours <= of_kafka
     assert (("ZkMigrationStateRecord", 0) in ours) == (("ZkMigrationStateRecord", 0) in of_kafka)
+
+
+def test_the_first_record_after_a_snapshot_is_read(tmp_path: Path) -> None:
+    directory = tmp_path / METADATA_DIRECTORY
+    write_metadata_log(FileSystem(), str(directory), cluster(RELEASES["3.9"]), now_ms=NOW_MS, end_offset=900)
+    builder = BatchBuilder(base_offset=899)  # the snapshot has the record before
+    for next_id in (8000, 9000):
+        builder.append(None, write_metadata_record(ProducerIdsRecord(next_producer_id=next_id), 0), timestamp=NOW_MS)
+    last = BatchBuilder(base_offset=901)
+    last.append(None, write_metadata_record(ProducerIdsRecord(next_producer_id=9500), 0), timestamp=NOW_MS)
+    file = directory / f"{900:020}.log"
+    for batches, expected in ((builder.build(), 9000), (builder.build() + last.build(), 9500)):
+        file.write_bytes(batches)
+        again = ClusterState()
+        apply_records(read_metadata(directory), again)
+        assert again.next_producer_id == expected
 
 
 def test_a_broker_starts_from_it_and_continues_after_its_end(tmp_path: Path) -> None:
