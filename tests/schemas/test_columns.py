@@ -477,3 +477,20 @@ def test_a_depth_has_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert str(found.type) == "struct<id: int32, name: string>"
     with pytest.raises(OptionError, match="requires an Avro schema of a reader, not a union"):
         decode_arrow(empty, tmp_path, topic="t", recursive_field_max_depth=2, schema="union")
+
+
+def test_a_union_of_versions_has_one_protobuf_message(tmp_path: Path) -> None:
+    """A message of another name became a row of the first one if that has all of its fields."""
+    for number, more in ((1, ""), (2, " int32 more = 4;")):
+        messages = f"message Order {{ int64 id = 1; bool b = 2;{more} }} message Payment {{ int64 id = 1; }}"
+        (tmp_path / f"t-value.{number}.{number}.proto").write_text(f'syntax = "proto3"; package a; {messages}')
+    order, payment = b"\0\x08\x05", b"\2\2\x08\x06"  # message indexes, id
+    values = pa.array([prefixed(1, order), prefixed(1, payment), prefixed(2, order), prefixed(2, payment)])
+    found = decode_arrow(values, tmp_path, topic="t", schema="union", mode="deadletter").to_pylist()
+    row = {"id": 5, "b": False}
+    assert [each["value"] for each in found] == [row | {"more": None}, None, row | {"more": 0}, None]
+    assert found[1]["error"].startswith("schema id 1: message 'a.Payment', expected 'a.Order'")
+    found = decode_arrow(values, tmp_path, topic="t", schema="union", mode="permissive", message="Payment").to_pylist()
+    assert found == [None, {"id": 6}, None, {"id": 6}]
+    with pytest.raises(Malformed, match=r"row 1: schema id 1: message 'a\.Payment', expected 'a\.Order'"):
+        decode_arrow(values, tmp_path, topic="t", schema="union")

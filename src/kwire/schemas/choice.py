@@ -128,13 +128,16 @@ class SchemaChoice:
         registry = open_registry(self.registry)
         reader = self._registered(registry)
         self._check_reader(reader)
-        union = None
+        union, messages = None, frozenset[str]()
         if reader is None and (subject := self.full_subject) is not None:
             from kwire.schemas.parsed_schemas import ParsedSchemas
+            from kwire.schemas.unions import merge_types
 
             versions = [registry.version(subject, version) for version in registry.versions(subject)]
-            union = ParsedSchemas(registry).union_type(versions, self.message)
-        return self._chosen(registry, reader, union)
+            values = ParsedSchemas(registry).named(versions, self.message)
+            union = merge_types(each.arrow_type() for each in values)
+            messages = frozenset(each.message_name for each in values if each.message_name is not None)
+        return self._chosen(registry, reader, union, messages)
 
     def resolve_for_encoding(self) -> ChosenSchema:
         """Ask the registry for the schema to encode with. Raises as resolve(), also if it is not registered."""
@@ -182,11 +185,18 @@ class SchemaChoice:
             what = "a union" if reader is None else f"a schema of type {reader.type}"
             raise OptionError(f"recursive_field_max_depth: requires an Avro schema of a reader, not {what}")
 
-    def _chosen(self, registry: Registry, reader: RegisteredSchema | None, union: pa.DataType | None) -> ChosenSchema:
+    def _chosen(
+        self,
+        registry: Registry,
+        reader: RegisteredSchema | None,
+        union: pa.DataType | None,
+        messages: frozenset[str] = frozenset(),
+    ) -> ChosenSchema:
         return ChosenSchema(
             registry=registry,
             reader=reader,
             union=union,
+            messages=messages,
             message=self.message,
             key=self.key,
             mode=self.mode,
@@ -201,7 +211,7 @@ class ChosenSchema:
     """A choice as a registry resolved it. Picklable; equal ones have equal hashes.
 
     reader: the schema to decode or encode with. union: without it, the type of all versions of a subject; None for that
-    of the ids in each array.
+    of the ids in each array. messages: the full names of Protobuf's messages in that type; others are bad values.
     """
 
     registry: Registry
@@ -213,6 +223,7 @@ class ChosenSchema:
     names: Names
     columns: tuple[str, ...] | None
     recursive_field_max_depth: int = 0
+    messages: frozenset[str] = frozenset()
 
 
 def _type_of(text: str, registry: Registry, subject: str | None) -> SchemaType:

@@ -35,6 +35,11 @@ class ValueSchema:
     schema: avro.Schema | protobuf.Message | json_schema.JsonSchema
     path: tuple[int, ...] = FIRST_MESSAGE
 
+    @property
+    def message_name(self) -> str | None:
+        """The full name of Protobuf's message; None of other formats."""
+        return self.schema.name if isinstance(self.schema, protobuf.Message) else None
+
     def arrow_type(self) -> pa.DataType:
         """Return the type of decoded values. Raises InvalidSchema."""
         return make_decoder([self], self).type

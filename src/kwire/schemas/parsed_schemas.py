@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from kwire.errors import InvalidSchema
-from kwire.schemas.formats import ParsedSchema, parse_schema
+from kwire.schemas.formats import ParsedSchema, ValueSchema, parse_schema
 from kwire.schemas.registered import RegisteredSchema, SchemaId
 from kwire.schemas.registry import Registry
 from kwire.schemas.unions import merge_types
@@ -41,4 +41,8 @@ class ParsedSchemas:
 
     def union_type(self, schemas: Iterable[RegisteredSchema], message: str | None = None) -> pa.DataType:
         """Return the type with the fields of several schemas. Raises InvalidSchema, RegistryError."""
-        return merge_types(self.parse(each).named(message).arrow_type() for each in schemas)
+        return merge_types(each.arrow_type() for each in self.named(schemas, message))
+
+    def named(self, schemas: Iterable[RegisteredSchema], message: str | None = None) -> list[ValueSchema]:
+        """Return the schemas of values. message: as in ParsedSchema.named. Raises InvalidSchema, RegistryError."""
+        return [self.parse(each).named(message) for each in schemas]

@@ -25,7 +25,9 @@ class ValueDecoder:
         """Compile the schema. Raises InvalidSchema, RegistryError."""
         self._mode = chosen.mode
         self._grouper = ValueGrouper(chosen.registry, key=chosen.key)
-        self._decoder = _UnionDecoder(chosen.union) if chosen.reader is None else _ReaderDecoder(chosen)
+        self._decoder = (
+            _UnionDecoder(chosen.union, chosen.messages) if chosen.reader is None else _ReaderDecoder(chosen)
+        )
         self.type: pa.DataType | None = self._decoder.type
 
     @property
@@ -138,9 +140,12 @@ class _ReaderDecoder:
 class _UnionDecoder:
     """Decodes values to a type that has the fields of several schemas."""
 
-    def __init__(self, type: pa.DataType | None) -> None:
-        """Create a decoder. type: of the result; None for that of the schemas in each array."""
-        self.type = type
+    def __init__(self, type: pa.DataType | None, messages: frozenset[str]) -> None:
+        """Create a decoder.
+
+        type: of the result; None for that of the schemas in each array. messages: as in ChosenSchema.
+        """
+        self.type, self._messages = type, messages
         self._decoders: dict[ValueSchema, SchemaDecoder | str] = {}
 
     def decode(self, values: pa.Array, grouped: GroupedValues) -> Decoded:
@@ -171,7 +176,11 @@ class _UnionDecoder:
 
     def _decoder(self, schema: ValueSchema) -> SchemaDecoder | str:
         if schema not in self._decoders:
+            name = schema.message_name
             try:
+                if self._messages and name is not None and name not in self._messages:
+                    expected = " or ".join(f"'{each}'" for each in sorted(self._messages))
+                    raise InvalidSchema(f"message '{name}', expected {expected}")
                 self._decoders[schema] = make_decoder([schema], schema)
             except InvalidSchema as error:
                 self._decoders[schema] = str(error)
