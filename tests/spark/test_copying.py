@@ -28,6 +28,7 @@ pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("pyiceberg")
 pytest.importorskip("deltalake")
 
+from confluent_kafka.admin import AdminClient
 from tests.sampling import mostly_slow
 from tests.spark.lake.test_sink import copy as copy_with_spark
 from tests.spark.lake.test_sink import forget_the_last_commit, options, state
@@ -235,7 +236,7 @@ def test_a_new_query_starts_at_the_offsets_of_its_table(
     run("second")
     run("third")
     assert len(tables.read()) == 15
-    admin = confluent_kafka.admin.AdminClient({"bootstrap.servers": servers})
+    admin = AdminClient({"bootstrap.servers": servers})
     admin.delete_topics([topic])[topic].result(30)
     produce(*[0] * 3, 1)
     with pytest.raises(TableError, match="the topic was deleted and created again"):
