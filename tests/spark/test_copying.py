@@ -27,14 +27,13 @@ from kwire.spark.functions import from_registry
 pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("pyiceberg")
 pytest.importorskip("deltalake")
+confluent_kafka = pytest.importorskip("confluent_kafka")
 
 from confluent_kafka.admin import AdminClient
 from tests.sampling import mostly_slow
 from tests.spark.lake.test_sink import copy as copy_with_spark
 from tests.spark.lake.test_sink import forget_the_last_commit, options, state
 from tests.spark.live.test_sink import consume
-
-confluent_kafka = pytest.importorskip("confluent_kafka")
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
