@@ -27,8 +27,9 @@ from kwire.spark.functions import from_registry
 pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("pyiceberg")
 pytest.importorskip("deltalake")
-confluent_kafka = pytest.importorskip("confluent_kafka")
+pytest.importorskip("confluent_kafka")
 
+import confluent_kafka
 from confluent_kafka.admin import AdminClient
 from tests.sampling import mostly_slow
 from tests.spark.lake.test_sink import copy as copy_with_spark
