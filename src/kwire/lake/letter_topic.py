@@ -7,7 +7,8 @@ Source: Kafka Connect's DeadLetterQueueReporter, for the names of headers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -95,11 +96,16 @@ class TopicWriter:
         self._partitions = 0
 
     def add(self, letters: pa.RecordBatch) -> None:
-        """Write dead letters, and wait until they are acknowledged. Raises BrokerError, ConnectionFailed."""
-        import pyarrow as pa
+        """Write dead letters, and wait until they are acknowledged. Raises BrokerError, ConnectionFailed.
 
-        from kwire.records.format.batch_header import DEFAULT_HEADER, batch_spans
-        from kwire.records.format.builder import write_batches
+        A topic may refuse timestamps, as Kafka 4 does of more than an hour ahead: these letters are written without.
+        """
+        import pyarrow as pa
+        from msgspec.structs import replace
+
+        from kwire.protocol.error_codes import ErrorCode
+        from kwire.records.attributes import NO_TIMESTAMP
+        from kwire.records.format.wrapping import MAX_INT64
         from kwire.records.partitioner import murmur2
 
         producer, count = self._connected()
@@ -110,14 +116,26 @@ class TopicWriter:
             chosen = row["partition"] if row["key"] is None else murmur2(row["key"]) & 0x7FFFFFFF
             by_partition.setdefault(chosen % count, []).append(_record(row))
         for partition, records in by_partition.items():
-            fields = producer.fields(self._topic.name, partition)
-            codec, level = producer.client.settings.compression_type, producer.client.settings.compression_level
-            batches = write_batches(records, batch_size=BATCH_BYTES, compression=codec, level=level, **fields)
-            for data in batches:
-                for start, end in batch_spans(data):
-                    batch = bytearray(data[start:end])
-                    batch[:8] = bytes(8)  # brokers assign offsets
-                    producer.send(self._topic.name, partition, bytes(batch), DEFAULT_HEADER.unpack_from(batch)[-1])
+            for latest in (MAX_INT64, time.time_ns() // 1_000_000, NO_TIMESTAMP):  # of the timestamps that are kept
+                kept = [each if each.timestamp <= latest else replace(each, timestamp=NO_TIMESTAMP) for each in records]
+                try:
+                    self._send(producer, partition, kept)
+                    break
+                except BrokerError as error:
+                    if error.code != ErrorCode.INVALID_TIMESTAMP or latest == NO_TIMESTAMP:
+                        raise
+
+    def _send(self, producer: Producer, partition: int, records: Sequence[Record]) -> None:
+        from kwire.records.format.batch_header import DEFAULT_HEADER, batch_spans
+        from kwire.records.format.builder import write_batches
+
+        fields = producer.fields(self._topic.name, partition)
+        codec, level = producer.client.settings.compression_type, producer.client.settings.compression_level
+        for data in write_batches(records, batch_size=BATCH_BYTES, compression=codec, level=level, **fields):
+            for start, end in batch_spans(data):
+                batch = bytearray(data[start:end])
+                batch[:8] = bytes(8)  # brokers assign offsets
+                producer.send(self._topic.name, partition, bytes(batch), DEFAULT_HEADER.unpack_from(batch)[-1])
 
     def _connected(self) -> tuple[Producer, int]:
         from kwire.client import Producer
