@@ -20,11 +20,11 @@ from kwire.lake import (
     Change,
     Layout,
     Mark,
+    RowWriter,
     TaskFiles,
     commit_dead_letters,
     prepare_dead_letters,
     unwrapped_schema,
-    write_rows,
 )
 from kwire.lake.dead_letters import DeadLetterPlan
 from kwire.lake.letter_rows import schema_id_of
@@ -176,7 +176,7 @@ class Writer:
     def write(self, batch: pa.RecordBatch, mark: Mark | None, *, dies: bool = False) -> TaskFiles:
         """Write and commit a batch. dies: between the two commits."""
         plan, dead = self.prepare()
-        found = write_rows([batch], plan, dead, mark=mark, key=self.key)
+        found = RowWriter(plan, dead, mark=mark, key=self.key).write_all([batch])
         change = Change(id=uuid.uuid4().hex, mark=mark, spans=found.spans)
         records = commit_dead_letters(self.dead, found.dead, change, self.rows.state(), dead)
         change = replace(change, records=records)

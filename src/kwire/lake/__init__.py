@@ -7,7 +7,7 @@
     table.commit(files, change, plan)                   once for each Mark, with the offsets of the rows
     append_logs(table, logs)                            logs into a table, from where it ends
     ValueDecoding.resolve(choice, topics)               decodes their values meanwhile
-    write_rows, commit_dead_letters                     records that cannot be decoded or stored, into a second table
+    RowWriter, commit_dead_letters                      records that cannot be decoded or stored, into a second table
     committed_files(path)                               of a directory of Parquet files that copy_stream writes
     table.state(), find_orphans(), delete_orphans()     what it has, and what it does not
 
@@ -24,10 +24,10 @@ from kwire.lake.changes import Changes, DeleteWhen
 from kwire.lake.data_files import FilePlan, TaskFiles, WrittenFile, write_files
 from kwire.lake.dead_letters import (
     DeadLetterPlan,
+    RowWriter,
     commit_dead_letters,
     prepare_dead_letters,
     unwrapped_schema,
-    write_rows,
 )
 from kwire.lake.known_offsets import KnownOffsets, OnKnownOffsets
 from kwire.lake.offset_ranges import Ranges, Spans, hull_of
@@ -53,6 +53,7 @@ __all__ = [
     "Orphan",
     "Ranges",
     "RowOptions",
+    "RowWriter",
     "Spans",
     "TableState",
     "TaskFiles",
@@ -68,7 +69,6 @@ __all__ = [
     "prepare_dead_letters",
     "unwrapped_schema",
     "write_files",
-    "write_rows",
 ]
 
 

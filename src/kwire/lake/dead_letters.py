@@ -1,7 +1,7 @@
 """Dead letters: records that cannot be decoded or stored in a table go to a second table or a topic, with their bytes.
 
     driver   prepare_dead_letters()    creates the second table; its state says which dead letters it has
-    tasks    write_rows()              divides rows, and writes the files of both tables
+    tasks    RowWriter                 divides rows, and writes the files of both tables
     driver   commit_dead_letters()     before the commit of the rows, with the same offsets and the same micro-batch
 
 If the driver is killed between the two commits, the rows are read again: the second table has their offsets or their
@@ -54,7 +54,6 @@ __all__ = [
     "prepare_dead_letters",
     "unwrapped_schema",
     "warn_of_lost_letters",
-    "write_rows",
 ]
 
 logger = logging.getLogger("kwire.lake")
@@ -273,35 +272,12 @@ def _as_tuples(letters: pa.RecordBatch | pa.Table, columns: Sequence[str]) -> It
     return zip(*(each.to_pylist() for each in numbers), strict=True)
 
 
-def write_rows(
-    batches: Iterable[pa.RecordBatch],
-    plan: FilePlan,
-    dead: LetterPlan | None,
-    *,
-    changes: Changes | None = None,
-    mark: Mark | None = None,
-    key: Sequence[str] = (),
-    known: Spans | None = None,
-    task: int = 0,
-) -> TaskFiles:
-    """Write the rows of one task as write_files does, and the dead ones among them to files of their own.
+class RowWriter:
+    """Writes the rows of one task as write_files does, and the dead ones among them to files of their own.
 
     changes: what rows become. mark: of the micro-batch. key: columns to merge by, which must not be null. known:
-    offsets whose rows the table has, so that only their dead letters are written. Raises TableError, also for a dead
-    row without a table of dead letters; all files are then deleted.
+    offsets whose rows the table has, so that only their dead letters are written.
     """
-    writer = RowWriter(plan, dead, changes=changes, mark=mark, key=key, known=known, task=task)
-    try:
-        for batch in batches:
-            writer.add(batch)
-        return writer.close()
-    except BaseException:
-        writer.discard()
-        raise
-
-
-class RowWriter:
-    """Writes the rows of one task, batch by batch, as write_rows does, whose arguments it has."""
 
     def __init__(
         self,
@@ -323,6 +299,16 @@ class RowWriter:
     def size_bytes(self) -> int:
         """Arrow memory of the rows that are buffered."""
         return self._writer.size_bytes
+
+    def write_all(self, batches: Iterable[pa.RecordBatch]) -> TaskFiles:
+        """Write all rows of the task. Raises TableError as add does; all files are then deleted."""
+        try:
+            for batch in batches:
+                self.add(batch)
+            return self.close()
+        except BaseException:
+            self.discard()
+            raise
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Write rows. Raises TableError, also for a dead one without a table of dead letters."""

@@ -18,11 +18,11 @@ from kwire.lake.dead_letters import (
     DeadLetterPlan,
     DeadLetterTarget,
     LetterPlan,
+    RowWriter,
     commit_dead_letters,
     give_up_lost_letters,
     prepare_dead_letters,
     warn_of_lost_letters,
-    write_rows,
 )
 from kwire.lake.offset_ranges import joined
 from kwire.lake.record_files import RecordFiles
@@ -56,17 +56,10 @@ class TablePlan:
         return self.plan.table
 
     def write(self, batches: Iterable[pa.RecordBatch], *, mark: Mark | None = None, task: int = 0) -> TaskFiles:
-        """Write the rows of one task, as kwire.lake.dead_letters.write_rows."""
-        return write_rows(
-            batches,
-            self.plan,
-            self.dead,
-            changes=self.changes,
-            mark=mark,
-            key=self.key,
-            known={} if self.repeats else self.state.foreign_rows(None if mark is None else mark.query),
-            task=task,
-        )
+        """Write the rows of one task, as kwire.lake.dead_letters.RowWriter."""
+        known = {} if self.repeats else self.state.foreign_rows(None if mark is None else mark.query)
+        writer = RowWriter(self.plan, self.dead, changes=self.changes, mark=mark, key=self.key, known=known, task=task)
+        return writer.write_all(batches)
 
 
 TargetPlan: TypeAlias = TablePlan | RecordPlans
