@@ -56,6 +56,14 @@ def test_offset_ranges(filter: pc.Expression | None, ranges: list[tuple[int, int
     assert matching(filter).offset_ranges(1, 0, 1000) == ranges
 
 
+@pytest.mark.parametrize("value", [b"0" * 5000, "7" * 5000], ids=["bytes", "text"])
+def test_long_values_of_digits_are_no_offsets(value: bytes | str) -> None:
+    """Python converts no text of more than 4,300 digits to a number."""
+    long = pc.field("key") == value
+    assert matching(long).offset_ranges(1, 0, 1000) == [(0, 1000)]
+    assert matching(long & ((OFFSET < 41) | (OFFSET > 43))).offset_ranges(1, 0, 1000) == [(0, 41), (44, 1000)]
+
+
 def test_offset_ranges_of_a_large_partition_stay_few() -> None:
     many = OFFSET.isin(list(range(0, 10**12, 10**9)))
     ranges = matching(many).offset_ranges(0, 0, 10**12)
