@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     from pyiceberg.io import FileIO
     from pyiceberg.io.pyarrow import StatisticsCollector
     from pyiceberg.manifest import DataFile
-    from pyiceberg.schema import Schema
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
 
-__all__ = ["DataDirectory", "IcebergPlan", "arrow_schema", "column_ids", "plan_of"]
+__all__ = ["DataDirectory", "IcebergPlan", "arrow_schema", "plan_of"]
 
 TARGET, TARGET_BYTES = "write.target-file-size-bytes", 512 << 20  # and Iceberg's default
 LEVEL = "write.parquet.compression-level"
@@ -125,7 +124,7 @@ class IcebergPlan(FilePlan):
     @property
     def column_ids(self) -> set[int]:
         """The ids of the columns and their fields."""
-        return column_ids(self._table.schema())
+        return self._table.schema().field_ids
 
     @property
     def parquet_options(self) -> Mapping[str, Any]:
@@ -231,11 +230,6 @@ class IcebergPlan(FilePlan):
             PartitionFieldValue(field=each, value=value) for each, value in zip(spec.fields, partition, strict=True)
         ]
         return PartitionKey(field_values=values, partition_spec=spec, schema=self._table.schema())
-
-
-def column_ids(schema: Schema) -> set[int]:
-    """Return the ids of columns and their fields."""
-    return {schema.find_field(name).field_id for name in schema.column_names}
 
 
 def plan_of(table: Table, name: str, *, is_staged: bool = False) -> IcebergPlan:

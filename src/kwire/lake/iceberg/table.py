@@ -26,7 +26,7 @@ from kwire.lake.evolution import compare_schemas, evolved, nullable_fields
 from kwire.lake.iceberg.errors import as_table_errors, configuration_error
 from kwire.lake.iceberg.files import as_replacing, live_files, offsets_filter, read_live
 from kwire.lake.iceberg.layout import layout_of, partition_terms, set_partitioning, set_sort_order, sort_terms
-from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, column_ids, plan_of
+from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, plan_of
 from kwire.lake.live_files import LiveFile
 from kwire.lake.offset_ranges import Spans, render_spans
 from kwire.lake.setting_names import warn_of_misspelt
@@ -375,7 +375,7 @@ class IcebergTable(LoadedTable["Table"]):
 
     def _check_columns(self, plan: IcebergPlan) -> None:
         """Raise TableError if columns of the rows were dropped, also if others of their names were added."""
-        if plan.column_ids - column_ids(self.table.schema()):
+        if plan.column_ids - self.table.schema().field_ids:
             raise TableError("its schema was changed while rows were written; run the query again", self.name)
 
     def read_staged(self, files: Sequence[WrittenFile], plan: FilePlan) -> Iterator[pa.Table]:
