@@ -42,12 +42,12 @@ from kwire.lake.delta.transactions import (
     MERGE_KEY,
     app_id_of,
     bounds_of,
-    divided,
     inner_bounds,
-    joined,
     merge_mark,
     partition_of,
     ranges_of,
+    state_spans,
+    stored_spans,
 )
 from kwire.lake.delta.unfinished import delete_unfinished, find_unfinished, is_unfinished
 from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_fields, type_name
@@ -335,7 +335,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         ends = {key: table.transaction_version(app_id_of(key)) for key in keys.values() if key is not None}
         all_bounds = {key: [*(bounds_of(table, key) or [0]), end] for key, end in ends.items() if end}
         batches = {name: table.transaction_version(name) for name, key in keys.items() if key is None}
-        spans, rows_only = divided({key: ranges_of(bounds) for key, bounds in all_bounds.items()})
+        spans, rows_only = state_spans({key: ranges_of(bounds) for key, bounds in all_bounds.items()})
         return TableState(
             spans=spans,
             rows_only=rows_only,
@@ -460,7 +460,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         state = self.state().after(change)
         recorded = self._recorded
         marks: list[Transaction] = []
-        before, after = joined(recorded), joined(state)
+        before, after = stored_spans(recorded), stored_spans(state)
         changed = {key for key, _ in before.items() ^ after.items()}
         for key in changed | change.spans.keys():
             old, new = before.get(key, ()), after.get(key, ())

@@ -18,12 +18,12 @@ __all__ = [
     "MERGE_KEY",
     "app_id_of",
     "bounds_of",
-    "divided",
     "inner_bounds",
-    "joined",
     "merge_mark",
     "partition_of",
     "ranges_of",
+    "state_spans",
+    "stored_spans",
 ]
 
 MERGE_KEY = "kwire/merge-key/"
@@ -49,21 +49,21 @@ def partition_of(app_id: str) -> TopicPartition | None:
     return None if match is None else (match[1], int(match[2]))
 
 
-def joined(state: TableState) -> Spans:
+def stored_spans(state: TableState) -> Spans:
     """Return the offsets as transactions have them: those of rows only with a name that no topic has."""
     return state.spans | {
         (f"{ROWS_ONLY}{topic}", partition): ranges for (topic, partition), ranges in state.rows_only.items()
     }
 
 
-def divided(joined: Spans) -> tuple[Spans, Spans]:
-    """Return the spans and rows_only of joined()."""
+def state_spans(stored: Spans) -> tuple[Spans, Spans]:
+    """Return the spans and rows_only of a state that stored_spans() has joined."""
     rows_only = {
         (topic.removeprefix(ROWS_ONLY), partition): ranges
-        for (topic, partition), ranges in joined.items()
+        for (topic, partition), ranges in stored.items()
         if topic.startswith(ROWS_ONLY)
     }
-    return {key: ranges for key, ranges in joined.items() if not key[0].startswith(ROWS_ONLY)}, rows_only
+    return {key: ranges for key, ranges in stored.items() if not key[0].startswith(ROWS_ONLY)}, rows_only
 
 
 def merge_mark(state: TableState) -> str | None:
