@@ -23,6 +23,7 @@ from kwire.lake import (
     prepare_dead_letters,
     unwrapped_schema,
 )
+from kwire.lake.data_files import write_all
 from tests.lake.tables import Tables
 from tests.sampling import mostly_slow
 
@@ -79,7 +80,7 @@ class Target:
         wanted = self.changes.schema(batch.schema if self.dead is None else unwrapped_schema(batch.schema))
         plan = self.table.prepare(wanted, Layout(), key=self.key)
         letters = None if self.dead is None else prepare_dead_letters(self.dead, self.table, plan)
-        found = RowWriter(plan, letters, changes=self.changes, key=self.key).write_all([batch])
+        found = write_all(RowWriter(plan, letters, changes=self.changes, key=self.key), [batch])
         order_by = self.changes.order_columns
         merged = found.spans if self.key and not order_by else {}
         change = Change(id=uuid.uuid4().hex, spans=found.spans, merged=merged)
@@ -277,7 +278,7 @@ def test_delete_when(tables: Tables, text: str, column: str, value: object) -> N
             rows.schema.get_field_index("offset"), "offset", pa.array([offset, offset + 1, offset + 2])
         )
         plan = table.prepare(changes.schema(part.schema), Layout(), key=("k",))
-        found = RowWriter(plan, None, changes=changes, key=("k",)).write_all(part.to_batches())
+        found = write_all(RowWriter(plan, None, changes=changes, key=("k",)), part.to_batches())
         table.commit(found.files, Change(id=uuid.uuid4().hex), plan, key=("k",))
     assert sorted(tables.read()["k"].to_pylist()) == sorted({"a", "b", "c"} - {"abc"[hits[column]]})
 

@@ -26,6 +26,7 @@ from kwire.lake import (
     prepare_dead_letters,
     unwrapped_schema,
 )
+from kwire.lake.data_files import write_all
 from kwire.lake.dead_letters import DeadLetterPlan
 from kwire.lake.letter_rows import schema_id_of
 from kwire.schemas import Registry, encode
@@ -176,7 +177,7 @@ class Writer:
     def write(self, batch: pa.RecordBatch, mark: Mark | None, *, dies: bool = False) -> TaskFiles:
         """Write and commit a batch. dies: between the two commits."""
         plan, dead = self.prepare()
-        found = RowWriter(plan, dead, mark=mark, key=self.key).write_all([batch])
+        found = write_all(RowWriter(plan, dead, mark=mark, key=self.key), [batch])
         change = Change(id=uuid.uuid4().hex, mark=mark, spans=found.spans)
         records = commit_dead_letters(self.dead, found.dead, change, self.rows.state(), dead)
         change = replace(change, records=records)

@@ -16,6 +16,7 @@ from kwire.cli.main import run
 from kwire.client import Client
 from kwire.errors import BrokerError, OptionError
 from kwire.lake import Change, Layout, RowWriter, commit_dead_letters, prepare_dead_letters, unwrapped_schema
+from kwire.lake.data_files import write_all
 from kwire.lake.dead_letters import open_dead_letters
 from kwire.lake.letter_topic import DeadLetterTopic, _record
 from kwire.records import Compression, read_batches
@@ -92,7 +93,7 @@ def test_many_large_letters_are_written_at_least_once(delta: Tables) -> None:
         plan = table.prepare(unwrapped_schema(batch.schema), Layout())
         dead = prepare_dead_letters(target, table, plan)
         for _ in range(2):
-            written = RowWriter(plan, dead).write_all([batch])
+            written = write_all(RowWriter(plan, dead), [batch])
             assert (written.dead, written.dead_rows) == ((), {("t", 0): 40})
         change = Change(id=uuid.uuid4().hex, spans=written.spans)
         commit_dead_letters(target, written.dead, change, table.state(), dead)
@@ -112,7 +113,7 @@ def test_letters_are_compressed_as_the_settings_say(delta: Tables) -> None:
         target = open_dead_letters(f"kafka://{broker.bootstrap_servers}/dead", delta.open, settings)
         table = delta.open()
         plan = table.prepare(unwrapped_schema(batch.schema), Layout())
-        RowWriter(plan, prepare_dead_letters(target, table, plan)).write_all([batch])
+        write_all(RowWriter(plan, prepare_dead_letters(target, table, plan)), [batch])
         with Client(broker.bootstrap_servers) as client:
             (fetched,) = client.read("dead", 0, 0, 4)
             assert [each.compression for each in read_batches(fetched.records)] == [Compression.ZSTD]
@@ -137,7 +138,7 @@ def test_timestamps_that_python_or_kafka_does_not_have(
         target = open_dead_letters(f"kafka://{broker.bootstrap_servers}/dead", delta.open)
         table = delta.open()
         plan = table.prepare(unwrapped_schema(batch.schema), Layout())
-        RowWriter(plan, prepare_dead_letters(target, table, plan)).write_all([batch])
+        write_all(RowWriter(plan, prepare_dead_letters(target, table, plan)), [batch])
         found = [each.timestamp()[1] for each in letters(broker.bootstrap_servers, "dead", 4)]
     assert [max(each, 0) for each in found] == expected  # librdkafka has another form of none
 

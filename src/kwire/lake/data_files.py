@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kwire.errors import TableError
 from kwire.identifiers import TopicPartition
@@ -25,14 +25,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
 
+W_co = TypeVar("W_co", covariant=True)
+
 __all__ = [
     "BatchWriter",
     "FilePlan",
     "FileWriter",
     "PartitionValues",
     "TaskFiles",
+    "TaskWriter",
     "WrittenFile",
     "without_colors",
+    "write_all",
     "write_files",
 ]
 
@@ -126,7 +130,24 @@ def write_files(batches: Iterable[pa.RecordBatch], plan: FilePlan, *, task: int 
 
     Raises TableError; the files written so far are then deleted.
     """
-    writer = BatchWriter(plan, task)
+    return write_all(BatchWriter(plan, task), batches)
+
+
+class TaskWriter(Protocol[W_co]):
+    """Writes the rows of one task, batch by batch."""
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Write rows."""
+
+    def close(self) -> W_co:
+        """Complete the files and return them."""
+
+    def discard(self) -> None:
+        """Delete all files."""
+
+
+def write_all(writer: TaskWriter[W_co], batches: Iterable[pa.RecordBatch]) -> W_co:
+    """Write all rows of a task. Raises what the writer does; all files are then deleted."""
     try:
         for batch in batches:
             writer.add(batch)

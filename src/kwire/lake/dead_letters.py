@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -299,16 +299,6 @@ class RowWriter:
     def size_bytes(self) -> int:
         """Arrow memory of the rows that are buffered."""
         return self._writer.size_bytes
-
-    def write_all(self, batches: Iterable[pa.RecordBatch]) -> TaskFiles:
-        """Write all rows of the task. Raises TableError as add does; all files are then deleted."""
-        try:
-            for batch in batches:
-                self.add(batch)
-            return self.close()
-        except BaseException:
-            self.discard()
-            raise
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Write rows. Raises TableError, also for a dead one without a table of dead letters."""

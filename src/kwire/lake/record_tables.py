@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import InvalidSchema, KwireError, OptionError, TableError
 from kwire.lake.counterparts import Counterpart
-from kwire.lake.data_files import FilePlan, TaskFiles, write_files
+from kwire.lake.data_files import FilePlan, TaskFiles, write_all, write_files
 from kwire.lake.dead_letters import (
     DeadLetterPlan,
     DeadLetterTarget,
@@ -122,14 +122,7 @@ class RecordPlans:
 
         Raises TableError, OptionError, RegistryError, DecodeError; all files are then deleted.
         """
-        writer = RecordWriter(self, mark, task)
-        try:
-            for batch in batches:
-                writer.add(batch)
-            return writer.close()
-        except BaseException:
-            writer.discard()
-            raise
+        return write_all(RecordWriter(self, mark, task), batches)
 
     def subject_of(self, record: str, topic: str) -> str:
         """Return the subject of a record type of a topic."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kwire.errors import OptionError
 from kwire.lake.changes import Changes
-from kwire.lake.data_files import FilePlan, TaskFiles
+from kwire.lake.data_files import FilePlan, TaskFiles, write_all
 from kwire.lake.dead_letters import (
     DeadLetterPlan,
     DeadLetterTarget,
@@ -59,7 +59,7 @@ class TablePlan:
         """Write the rows of one task, as kwire.lake.dead_letters.RowWriter."""
         known = {} if self.repeats else self.state.foreign_rows(None if mark is None else mark.query)
         writer = RowWriter(self.plan, self.dead, changes=self.changes, mark=mark, key=self.key, known=known, task=task)
-        return writer.write_all(batches)
+        return write_all(writer, batches)
 
 
 TargetPlan: TypeAlias = TablePlan | RecordPlans
