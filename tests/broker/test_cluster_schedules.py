@@ -20,6 +20,7 @@ from kwire.broker import Cluster
 from kwire.errors import OptionError
 from kwire.messages.error_codes import ErrorCode
 from kwire.records import BatchBuilder
+from tests.broker.schedules import run_schedules
 from tests.broker.wire import RawClient
 
 NODES, PARTITIONS, ACTS = 3, 3, 25
@@ -191,22 +192,11 @@ class Schedule:
         self.sent = [each for each in self.sent if each[0] != index]
 
 
-def run(cluster: Cluster, seed: int) -> None:
-    try:
-        Schedule(cluster, seed).run()
-    except BaseException as error:
-        error.add_note(f"seed {seed}")
-        raise
-    finally:
-        cluster.reset()
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_logs_have_what_was_acknowledged(cluster: Cluster, seed: int) -> None:
-    run(cluster, seed)
+    run_schedules(Schedule, cluster, [seed])
 
 
 @pytest.mark.slow
 def test_logs_have_what_was_acknowledged_in_many_schedules(cluster: Cluster) -> None:
-    for seed in range(100, 100 + SEEDS):
-        run(cluster, seed)
+    run_schedules(Schedule, cluster, range(100, 100 + SEEDS))

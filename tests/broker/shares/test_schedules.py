@@ -17,6 +17,7 @@ import pytest
 
 from kwire.broker import Cluster
 from kwire.protocol.error_codes import ErrorCode
+from tests.broker.schedules import run_schedules
 from tests.broker.shares.dead_letter_cases import CLIENT, COPY, COUNT, ENABLED, NAME, create, produce
 from tests.broker.shares.harness import EARLIEST, SETTINGS, Member, acquired, configure, result
 from tests.broker.wire import RawClient
@@ -256,22 +257,11 @@ class Schedule:
             self.crashed.discard(node)
 
 
-def run(cluster: Cluster, seed: int) -> None:
-    try:
-        Schedule(cluster, seed).run()
-    except BaseException as error:
-        error.add_note(f"seed {seed}")
-        raise
-    finally:
-        cluster.reset()
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_every_record_is_done_once(cluster: Cluster, seed: int) -> None:
-    run(cluster, seed)
+    run_schedules(Schedule, cluster, [seed])
 
 
 @pytest.mark.slow
 def test_every_record_is_done_once_in_many_schedules(cluster: Cluster) -> None:
-    for seed in range(100, 100 + SEEDS):
-        run(cluster, seed)
+    run_schedules(Schedule, cluster, range(100, 100 + SEEDS))

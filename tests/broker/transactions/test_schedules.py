@@ -24,6 +24,7 @@ from kwire.broker.transactions import TransactionState
 from kwire.errors import OptionError
 from kwire.messages.error_codes import ErrorCode
 from kwire.records import BatchBuilder
+from tests.broker.schedules import run_schedules
 from tests.broker.wire import RawClient
 
 NODES, PARTITIONS, ACTS = 3, 3, 40
@@ -346,22 +347,11 @@ def committed_values(node: Node, index: int) -> set[bytes]:
     return committed
 
 
-def run(cluster: Cluster, seed: int) -> None:
-    try:
-        Schedule(cluster, seed).run()
-    except BaseException as error:
-        error.add_note(f"seed {seed}")
-        raise
-    finally:
-        cluster.reset()
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_transactions_end_as_acknowledged(cluster: Cluster, seed: int) -> None:
-    run(cluster, seed)
+    run_schedules(Schedule, cluster, [seed])
 
 
 @pytest.mark.slow
 def test_transactions_end_as_acknowledged_in_many_schedules(cluster: Cluster) -> None:
-    for seed in range(100, 100 + SEEDS):
-        run(cluster, seed)
+    run_schedules(Schedule, cluster, range(100, 100 + SEEDS))
