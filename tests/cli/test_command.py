@@ -188,7 +188,7 @@ def test_a_command_imports_only_what_it_needs(
 
 
 def test_no_command_imports_pandas(kafka_logs: dict[str, Path]) -> None:
-    """PyArrow would import it for its first scalar, which `kwire sql` needs at once."""
+    """PyArrow would import it for its first scalar, which `kwire sql` needs immediately."""
     found = [sys.executable, "-c", "import pandas.core"]
     assert subprocess.run(found, check=False).returncode == 0
     query = ["-m", "kwire", "sql", str(kafka_logs["modern"] / "data"), "SELECT count(*) FROM orders"]

@@ -56,7 +56,7 @@ def change(servers: str, name: str, *arguments: str, voters: set[int]) -> dict[i
 
 
 def new_controller(folder: Path, cluster: RealCluster, cluster_id: str) -> kafka.KafkaBroker:
-    """Format the directory of a controller that is no voter yet."""
+    """Format the directory of a controller that does not vote yet."""
     controller = kafka.KafkaBroker(folder, version=RELEASE, heap="256m")
     del controller.settings["controller.quorum.voters"], controller.settings["advertised.listeners"]
     controller.settings |= {
@@ -76,7 +76,7 @@ def new_controller(folder: Path, cluster: RealCluster, cluster_id: str) -> kafka
 
 
 def test_voters_of_a_cluster_that_kwire_was_change(tmp_path: Path) -> None:
-    """Its static quorum becomes a dynamic one, is adopted, gets a fourth controller, and goes on without the first."""
+    """Its static quorum becomes a dynamic one, is adopted, gets a fourth controller, and continues without one."""
     data = tmp_path / "data"
     with Cluster(nodes=3, data_dir=data) as ours:
         ours.create_topic("orders", 3)

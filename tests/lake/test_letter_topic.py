@@ -130,7 +130,7 @@ def test_letters_are_compressed_as_the_settings_say(delta: Tables) -> None:
 def test_timestamps_that_python_or_kafka_does_not_have(
     configs: dict[str, int], expected: list[int], delta: Tables
 ) -> None:
-    """A year after 9999 is no datetime; Kafka has no timestamp before 1970, and topics may refuse some."""
+    """A datetime has no year after 9999; Kafka has no timestamp before 1970, and topics may refuse some."""
     micros = [400_000_000_000_000_000, -1, 1999, None]
     batch = rows_with_errors(4, 1).append_column("timestamp", pa.array(micros, pa.timestamp("us", "UTC")))
     with Broker() as broker:

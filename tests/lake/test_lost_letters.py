@@ -1,4 +1,4 @@
-"""Tables of dead letters that other programs drop or restore: each dead letter is there once after the next fill.
+"""Tables of dead letters that other programs drop or restore: each dead letter exists once after the next fill.
 
 KWIRE_SCHEDULES=2000 sets how many schedules of each format run.
 """

@@ -12,7 +12,7 @@ from tests.records.building import batch
 
 
 def three_segments(folder: Path) -> tuple[list[Path], PartitionLog]:
-    """Write segments of one record at offsets 0 to 2; return their files and the log as it is listed then."""
+    """Write segments of one record at offsets 0 to 2; return their files and their log, listed then."""
     files = [segment(folder / "t-0", batch(base_offset=offset), base_offset=offset) for offset in range(3)]
     log = LogDirectory(folder)["t", 0]
     assert [each.base_offset for each in log.segments] == [0, 1, 2]

@@ -192,7 +192,7 @@ class TableState:
             follows = query in self.batches and query not in self.rolled_back
             if follows and not change.is_exact:  # its batches follow each other
                 ranges = union(ranges, tuple((_end_before(rows, start), start) for start, _ in ranges))
-            if change.mark is not None and self._writer(key, own) == query:  # it goes on, and does not read them again
+            if change.mark is not None and self._writer(key, own) == query:  # continues, and does not read them again
                 ranges = subtract(ranges, kept)
             spans[key], rows_only[key] = union(before, ranges), subtract(kept, ranges)
             if not rows or union(rows, ranges)[-1][1] > rows[-1][1]:

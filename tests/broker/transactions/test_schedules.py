@@ -153,7 +153,7 @@ class Schedule:
 
     def move(self) -> None:
         topic = self.random.choice(["t", "__transaction_state", "__consumer_offsets"])
-        with contextlib.suppress(OptionError):  # there is no such topic yet, or no other replica in sync
+        with contextlib.suppress(OptionError):  # the topic does not exist yet, or has no other replica in sync
             self.cluster.move_leader(topic, self.random.randrange(PARTITIONS))
 
     def stop(self) -> None:
@@ -209,7 +209,7 @@ class Schedule:
     def ask_coordinator(
         self, key: str, key_type: int, request: Any, version: int, code_of: Callable[[Any], int]
     ) -> tuple[Any, int]:
-        """Ask the coordinator of a key until the answer is final; returns it with its error."""
+        """Ask the coordinator of a key until its response is final; returns it with its error."""
         for attempt in range(TRIES):
             find = messages.FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
             [found] = self.ask(self.random.choice(self.running()), find, 4).coordinators
@@ -222,7 +222,7 @@ class Schedule:
                 return response, code
             if attempt:
                 self.recover()
-        raise AssertionError(f"{ErrorCode(code).name} for ever: {request}")
+        raise AssertionError(f"{ErrorCode(code).name} forever: {request}")
 
     # --- producers
 
@@ -276,7 +276,7 @@ class Schedule:
             else:
                 producer.values[index].append(value)
                 return
-        raise AssertionError(f"{ErrorCode(result.error_code).name} for ever")
+        raise AssertionError(f"{ErrorCode(result.error_code).name} forever")
 
     def commit_offsets(self) -> None:
         producer = self.random.choice(self.producers)
