@@ -52,8 +52,8 @@ __all__ = [
     "open_dead_letters",
     "place_of",
     "prepare_dead_letters",
+    "recover_letters",
     "unwrapped_schema",
-    "warn_of_lost_letters",
 ]
 
 logger = logging.getLogger("kwire.lake")
@@ -183,13 +183,13 @@ def give_up_lost_letters(rows: LakeTable, plan: FilePlan, letters: LakeTable) ->
     found = _counterpart(letters, plan.table_id)
     if found.is_known(rows.state()):
         return
-    lost = warn_of_lost_letters(rows, letters)
+    lost = _warn_of_lost_letters(rows, letters)
     records = {found.name: found.numbers[0]}
     rows.commit([], Change(id=uuid.uuid4().hex, lost=lost, keeps_rows=True, records=records, same_rows=True), plan)
     rows.refresh_known()
 
 
-def warn_of_lost_letters(rows: LakeTable, letters: LakeTable) -> Spans:
+def _warn_of_lost_letters(rows: LakeTable, letters: LakeTable) -> Spans:
     """Return the offsets that give_up_lost_letters() would give up, with a warning."""
     found = _counterpart(letters, rows.id or "")
     lost = {} if found.is_known(rows.state()) else found.lacks(rows.state().spans)
@@ -204,6 +204,14 @@ def warn_of_lost_letters(rows: LakeTable, letters: LakeTable) -> Spans:
             ),
         )
     return lost
+
+
+def recover_letters(rows: LakeTable, letters: LakeTable, *, is_dry_run: bool) -> None:
+    """Give up lost dead letters of a table of rows, both as of their last refresh; a dry run only warns of them."""
+    if is_dry_run:
+        _warn_of_lost_letters(rows, letters)
+    else:
+        give_up_lost_letters(rows, rows.plan(), letters)
 
 
 def commit_dead_letters(

@@ -36,8 +36,8 @@ from kwire.lake.dead_letters import (
     commit_dead_letters,
     give_up_lost_letters,
     prepare_dead_letters,
+    recover_letters,
     unwrapped_schema,
-    warn_of_lost_letters,
 )
 from kwire.lake.metrics import CommitCounts
 from kwire.lake.offset_ranges import Spans, overlap, union
@@ -246,38 +246,31 @@ class RecordTables:
         state = self._give_up(index, state, {record: each.state for record, each in records.items()}, plan)
         return RecordPlans(tables=self, plan=plan, state=state, dead=dead, schema=schema, records=records)
 
-    def recover(self, index: LakeTable, dead_letters: DeadLetterTarget | None) -> None:
+    def recover(self, index: LakeTable, dead_letters: DeadLetterTarget | None, *, is_dry_run: bool = False) -> None:
         """Give up the offsets of an index, as of its last refresh, whose rows or dead letters a table lacks.
 
-        For who reads the offsets of the index before prepare(). Raises TableError.
+        For who reads the offsets of the index before prepare(). is_dry_run: only warn of them. Raises TableError.
         """
-        if index.properties.get(RECORD) == INDEX:  # prepare() refuses others
-            letters = dead_letters if isinstance(dead_letters, LakeTable) else None
-            if letters is not None:
-                letters.refresh()
-                give_up_lost_letters(index, index.plan(), letters)
-            states = self._states(index, letters, gives_up=True)
+        if index.properties.get(RECORD) != INDEX:  # prepare() refuses others
+            return
+        letters = dead_letters if isinstance(dead_letters, LakeTable) else None
+        if letters is not None:
+            letters.refresh()
+            recover_letters(index, letters, is_dry_run=is_dry_run)
+        states = self._states(index, letters, is_dry_run=is_dry_run)
+        if is_dry_run:
+            self._others(index.state(), states)
+        else:
             self._give_up(index, index.state(), states, index.plan())
 
-    def warn_of_lost(self, index: LakeTable, dead_letters: DeadLetterTarget | None) -> None:
-        """Warn of tables that recover() would find. Raises TableError."""
-        if index.properties.get(RECORD) == INDEX:
-            letters = dead_letters if isinstance(dead_letters, LakeTable) else None
-            if letters is not None:
-                letters.refresh()
-                warn_of_lost_letters(index, letters)
-            self._others(index.state(), self._states(index, letters, gives_up=False))
-
-    def _states(self, index: LakeTable, letters: LakeTable | None, *, gives_up: bool) -> dict[str, TableState]:
-        """Return the states of the tables of an index. gives_up: after they gave up what `letters` lack."""
+    def _states(self, index: LakeTable, letters: LakeTable | None, *, is_dry_run: bool) -> dict[str, TableState]:
+        """Return the states of the tables of an index, after they gave up what `letters` lack."""
         states = {}
         for record in read_index(index):
             with self.open(self.table_of(record)) as table:
                 table.refresh()
-                if letters is not None and table.exists and gives_up:
-                    give_up_lost_letters(table, table.plan(), letters)
-                elif letters is not None and table.exists:
-                    warn_of_lost_letters(table, letters)
+                if letters is not None and table.exists:
+                    recover_letters(table, letters, is_dry_run=is_dry_run)
                 states[record] = table.state()
         return states
 

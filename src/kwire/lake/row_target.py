@@ -20,9 +20,8 @@ from kwire.lake.dead_letters import (
     LetterPlan,
     RowWriter,
     commit_dead_letters,
-    give_up_lost_letters,
     prepare_dead_letters,
-    warn_of_lost_letters,
+    recover_letters,
 )
 from kwire.lake.offset_ranges import joined
 from kwire.lake.record_files import RecordFiles
@@ -108,24 +107,16 @@ class RowTarget:
             repeats=self.repeats,
         )
 
-    def recover(self) -> None:
+    def recover(self, *, is_dry_run: bool = False) -> None:
         """Give up the offsets of the table, as of its last refresh, whose rows or dead letters other tables lack.
 
-        For who reads its offsets before prepare(). Raises TableError.
+        For who reads its offsets before prepare(). is_dry_run: only warn of them. Raises TableError.
         """
         if self.records is not None:
-            self.records.recover(self.table, self.dead_letters)
+            self.records.recover(self.table, self.dead_letters, is_dry_run=is_dry_run)
         elif self.table.exists and isinstance(self.dead_letters, LakeTable):
             self.dead_letters.refresh()
-            give_up_lost_letters(self.table, self.table.plan(), self.dead_letters)
-
-    def warn_of_lost(self) -> None:
-        """Warn of what recover() would find. Raises TableError."""
-        if self.records is not None:
-            self.records.warn_of_lost(self.table, self.dead_letters)
-        elif self.table.exists and isinstance(self.dead_letters, LakeTable):
-            self.dead_letters.refresh()
-            warn_of_lost_letters(self.table, self.dead_letters)
+            recover_letters(self.table, self.dead_letters, is_dry_run=is_dry_run)
 
     def check_layout(self) -> None:
         """Raise TableError if the table has another layout; tables by record type are checked by prepare()."""

@@ -240,7 +240,7 @@ def _preview(target: RowTarget, logs: Sequence[ReadableLog], rows: RowOptions, f
 
     with target.table as table:
         table.refresh()
-        target.warn_of_lost()
+        target.recover(is_dry_run=True)
         if rows.records is not None:
             tables = planned_tables(table, logs, rows, rows.records, fill=fill)
             write_rows(map(asdict, tables), PLANNED_TABLES, format)
