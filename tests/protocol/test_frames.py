@@ -23,7 +23,7 @@ from kwire.protocol import (
     write_request,
     write_response,
 )
-from kwire.protocol.frames import FIRST_FRAME_BYTES
+from kwire.protocol.frames import FIRST_FRAME_BYTES, KEPT_BYTES, KEPT_FRAMES
 
 
 def frame(body: bytes) -> bytes:
@@ -232,3 +232,55 @@ def test_a_response_belongs_to_its_request() -> None:
     for broken in (data[:8], data[:7], write_response(body, api_key=3, version=9, correlation_id=6), data + b"x"):
         with pytest.raises(DecodeError):
             read_response(broken, sent)
+
+
+def received(buffer: FrameBuffer, data: bytes, most: int = 1 << 20) -> memoryview:
+    """Receive one large frame."""
+    stream = Stream(data, most)
+    while (one := buffer.next_frame()) is NEED_DATA:
+        assert buffer.receive(stream.recv_into)[0]
+    assert isinstance(one, memoryview)
+    return one
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("seed", range(10))
+def test_memory_is_used_again_when_no_view_of_its_frame_is_left(seed: int) -> None:
+    """Frames that are held, whole or in part, keep their bytes whatever arrives after them."""
+    draw, buffer = random.Random(seed), FrameBuffer(reuses_frames=True)
+    held: list[tuple[memoryview, bytes]] = []
+    for _ in range(60):
+        data = frame(draw.randbytes(draw.choice([300_000, 300_001, 600_000, 1_000_000])))
+        view = received(buffer, data, draw.choice([5000, 70_000, 1 << 20]))
+        assert view == data
+        start = draw.randrange(len(data))
+        if draw.random() < 0.7:
+            held.append((view[start : start + 1000], data[start : start + 1000]))
+        while len(held) > draw.randrange(5):
+            held.pop(draw.randrange(len(held)))
+        del view
+        assert all(part == expected for part, expected in held)
+
+
+def test_the_memory_of_two_frames_is_kept() -> None:
+    buffer, data = FrameBuffer(reuses_frames=True), frame(bytes(500_000))
+    views = [received(buffer, data) for _ in range(KEPT_FRAMES + 1)]
+    places = [id(each.obj) for each in views]
+    assert len(set(places)) == KEPT_FRAMES + 1
+    part = views.pop()[-1:]
+    views.clear()
+    smaller = received(buffer, frame(bytes(400_000)))
+    assert id(smaller.obj) == places[1]  # those of the first one are not kept, the last one is in use
+    assert len(smaller) == 400_004
+    del part
+    assert id(received(buffer, data).obj) == places[2]
+    large = received(buffer, frame(bytes(KEPT_BYTES)))
+    place = id(large.obj)
+    del large
+    assert place not in map(id, buffer._kept)
+
+
+def test_memory_is_not_used_again_unless_asked() -> None:
+    buffer, data = FrameBuffer(), frame(bytes(500_000))
+    first = received(buffer, data).obj
+    assert received(buffer, data).obj is not first

@@ -133,7 +133,7 @@ class Connection:
         self.versions = dict(supported(kafka) if versions is None else versions)
         self.state = State.OPEN if role is Role.CLIENT else State.READY
         self.peer_versions: dict[int, Versions] = {}
-        self._frames = FrameBuffer(max_frame_bytes)
+        self._frames = FrameBuffer(max_frame_bytes, reuses_frames=views and role is Role.CLIENT)
         self._open: deque[Request] = deque()
         self._correlation_id = -1
 

@@ -22,6 +22,8 @@ SCRATCH_BYTES = 256 * 1024
 FIRST_FRAME_BYTES, FRAME_GROWTH = 64 * 1024, 4
 """Initial size of the buffer of a frame that arrives in pieces, and the factor by which it grows when it is full: the
 length that a peer announces costs no memory before the bytes arrive."""
+KEPT_FRAMES, KEPT_BYTES = 2, 16 * 1024 * 1024
+"""How many frames a FrameBuffer keeps to be used again, and up to which size: one is read while the next arrives."""
 
 Buffer = bytes | bytearray | memoryview
 
@@ -50,6 +52,8 @@ class FrameBuffer:
     FrameBuffers may share one, if each calls `release_scratch` before the next one receives.
     reserve: called with the number of bytes by which a frame outgrows FIRST_FRAME_BYTES, step by step; False pauses the
     frame until `next_frame` is called again.
+    reuses_frames: receive large frames into the memory of earlier ones of which no view is left. New memory has to be
+    cleared page by page, which takes as long as receiving it.
     """
 
     __slots__ = (
@@ -57,11 +61,13 @@ class FrameBuffer:
         "_filled_bytes",
         "_frame",
         "_frame_bytes",
+        "_kept",
         "_pos",
         "_reserve",
         "_scratch",
         "is_paused",
         "max_frame_bytes",
+        "reuses_frames",
     )
 
     def __init__(
@@ -70,13 +76,15 @@ class FrameBuffer:
         *,
         scratch: bytearray | None = None,
         reserve: Callable[[int], bool] | None = None,
+        reuses_frames: bool = False,
     ) -> None:
-        self.max_frame_bytes = max_frame_bytes
+        self.max_frame_bytes, self.reuses_frames = max_frame_bytes, reuses_frames
         self._scratch, self._reserve = scratch, reserve
         self._data: Buffer = b""  # received and not in a frame, from _pos on
         self._pos = 0
         self._frame: bytearray | None = None  # the frame that is being received
         self._frame_bytes = self._filled_bytes = 0  # its size, and how much of it has arrived
+        self._kept: list[bytearray] = []
         self.is_paused = False
 
     def __len__(self) -> int:
@@ -108,8 +116,9 @@ class FrameBuffer:
         frame = self._frame
         if self._scratch is None:
             self._scratch = bytearray(SCRATCH_BYTES)
-        if frame is not None and not self.pending_bytes and len(frame) - self._filled_bytes > len(self._scratch):
-            with memoryview(frame) as whole, whole[self._filled_bytes :] as room:
+        end = 0 if frame is None else min(len(frame), self._frame_bytes)
+        if frame is not None and not self.pending_bytes and end - self._filled_bytes > len(self._scratch):
+            with memoryview(frame) as whole, whole[self._filled_bytes : end] as room:
                 size = recv_into(room)
                 is_full = size == len(room)
             self._filled_bytes += size
@@ -146,21 +155,23 @@ class FrameBuffer:
                 self._pos = stop
                 return bytes(memoryview(data)[pos:stop])
             self._frame_bytes = LENGTH_BYTES + size
-            self._frame = bytearray(min(self._frame_bytes, FIRST_FRAME_BYTES))
+            self._frame = self._take_kept() or bytearray(min(self._frame_bytes, FIRST_FRAME_BYTES))
             self._filled_bytes = 0
         return self._fill(self._frame)
 
     def _fill(self, frame: bytearray) -> memoryview | NeedData:
         """Move pending bytes into the frame that is being received; return the frame when it is complete."""
         while True:
-            size = min(self.pending_bytes, len(frame) - self._filled_bytes)
+            size = min(self.pending_bytes, min(len(frame), self._frame_bytes) - self._filled_bytes)
             part = memoryview(self._data)[self._pos : self._pos + size]
             frame[self._filled_bytes : self._filled_bytes + size] = part
             self._filled_bytes += size
             self._pos += size
             if self._filled_bytes == self._frame_bytes:
                 self._frame, self._filled_bytes = None, 0
-                return memoryview(frame)
+                if self.reuses_frames and len(frame) <= KEPT_BYTES:
+                    self._kept = [*self._kept[1 - KEPT_FRAMES :], frame]
+                return memoryview(frame)[: self._frame_bytes]
             if self._filled_bytes < len(frame):
                 return NEED_DATA
             growth = min(self._frame_bytes, len(frame) * FRAME_GROWTH) - len(frame)
@@ -169,7 +180,18 @@ class FrameBuffer:
                 return NEED_DATA
             frame.extend(bytes(growth))
 
+    def _take_kept(self) -> bytearray | None:
+        """Return the memory of an earlier frame of which no view is left."""
+        for index, frame in enumerate(self._kept):
+            try:
+                frame.append(0)  # a bytearray refuses to change its size while there is a view of it
+            except BufferError:
+                continue
+            frame.pop()
+            return self._kept.pop(index)
+        return None
+
     def clear(self) -> None:
         """Drop everything that was received and not returned."""
-        self._data, self._pos = b"", 0
+        self._data, self._pos, self._kept = b"", 0, []
         self._frame, self._filled_bytes, self.is_paused = None, 0, False
