@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from kwire.errors import LogError
 from kwire.lake import Change, Layout, data_files, write_files
-from kwire.lake.arrow_columns import longest_value, newest_of
+from kwire.lake.arrow_columns import has_long_value, newest_of
 from kwire.records import Record, TimestampType, write_batch
 from tests.lake.tables import Tables, kafka_rows, write
 
@@ -98,7 +98,7 @@ def test_rows_are_a_row_group_once_their_size_is_reached(
     assert [footer.row_group(number).num_rows for number in range(footer.num_row_groups)] == groups
 
 
-def test_the_longest_value_of_nested_columns() -> None:
+def test_a_long_value_is_found_in_nested_columns() -> None:
     columns = {
         "number": [1, 2],
         "text": ["abc", None],
@@ -106,11 +106,14 @@ def test_the_longest_value_of_nested_columns() -> None:
         "struct": [{"inner": {"deep": b"1234567"}}, None],
         "map": pa.array([[("key", "x" * 9)], []], pa.map_(pa.string(), pa.string())),
     }
-    for name, longest in {"number": 0, "text": 3, "list": 5, "struct": 7, "map": 9}.items():
-        assert longest_value(pa.table({name: columns[name]})) == longest
-    assert longest_value(pa.table({"text": pa.array([], pa.string())})) == 0
+    for name, longest in {"text": 3, "list": 5, "struct": 7, "map": 9}.items():
+        rows = pa.table({name: columns[name]})
+        assert has_long_value(rows, longest)
+        assert not has_long_value(rows, longest + 1)
+    assert not has_long_value(pa.table({"number": columns["number"]}), 1)
+    assert not has_long_value(pa.table({"text": pa.array([], pa.string())}), 1)
     del columns["map"]
-    assert longest_value(pa.table(columns).slice(1)) == 0
+    assert not has_long_value(pa.table(columns).slice(1), 1)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")

@@ -18,8 +18,8 @@ __all__ = [
     "OP",
     "conform",
     "group_rows",
+    "has_long_value",
     "list_offsets",
-    "longest_value",
     "newest_of",
     "no_date",
     "offsets_of",
@@ -138,9 +138,10 @@ def newest_of(batch: pa.RecordBatch) -> tuple[int, ...]:
     return (highest.cast(pa.timestamp("us", highest.type.tz), safe=False).value,) if highest.is_valid else ()
 
 
-def longest_value(rows: pa.Table) -> int:
-    """Return the size of the longest string or bytes in rows, also inside of lists, maps and structs."""
-    return max((_longest(chunk) for column in rows.columns for chunk in column.chunks), default=0)
+def has_long_value(rows: pa.Table, size: int) -> bool:
+    """Return whether rows have a string or bytes of at least `size` bytes, also inside of lists, maps and structs."""
+    chunks = (chunk for column in rows.columns for chunk in column.chunks if chunk.nbytes >= size)
+    return any(_longest(chunk) >= size for chunk in chunks)
 
 
 def _longest(column: pa.Array) -> int:

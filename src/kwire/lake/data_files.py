@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kwire.errors import TableError
 from kwire.identifiers import TopicPartition
-from kwire.lake.arrow_columns import conform, longest_value, newest_of, offsets_of
+from kwire.lake.arrow_columns import conform, has_long_value, newest_of, offsets_of
 from kwire.lake.dictionaries import repeating_columns
 from kwire.lake.offset_ranges import Spans, hull_of
 
@@ -266,7 +266,7 @@ class FileWriter:
         if partition not in self._files and len(self._files) >= MAX_OPEN_FILES:
             self._finish(max(self._files, key=lambda each: self._files[each].position))
         file = self._files.get(partition)
-        is_large = buffer.size_bytes >= LARGE_VALUE_BYTES and longest_value(rows) >= LARGE_VALUE_BYTES
+        is_large = has_long_value(rows, LARGE_VALUE_BYTES)
         if file is not None and is_large and not file.is_large:
             self._finish(partition)
             file = None
