@@ -36,11 +36,11 @@ def chosen(environ: dict[str, str]) -> str | None:
     return python
 
 
-def launched(code: str, **environ: str) -> str:
+def launched(code: str, *arguments: str, **environ: str) -> str:
     """Return what a program prints with `bin/python3`."""
     environ = {"KWIRE_SPARK_PYTHON": sys.executable, **environ}
     return subprocess.run(
-        [LAUNCHER, "-c", code], capture_output=True, text=True, check=True, env=environ
+        [LAUNCHER, "-c", code, *arguments], capture_output=True, text=True, check=True, env=environ
     ).stdout.strip()
 
 
@@ -70,6 +70,20 @@ def test_the_archives_of_the_installed_pyspark_are_removed_from_the_path() -> No
     assert launched(code, PYTHONPATH=path, KWIRE_PYSPARK=pyspark) == f"{sys.executable} /mine:/opt/*/pyspark.zip"
     assert launched(code, PYTHONPATH=path) == f"{sys.executable} {path}"
     assert launched(code) == f"{sys.executable} None"
+
+
+@pytest.mark.parametrize(
+    ("module", "environ", "threads"),
+    [
+        ("pyspark.sql.worker.plan_data_source_read", {}, "1"),
+        ("pyspark.sql.streaming.python_streaming_source_runner", {"OPENBLAS_NUM_THREADS": "3"}, "3"),
+        ("pyspark.sql.worker.plan_data_source_read", {"OMP_NUM_THREADS": "2"}, "None"),
+        ("pyspark.worker", {}, "None"),
+    ],
+)
+def test_processes_that_plan_start_no_threads_of_openblas(module: str, environ: dict[str, str], threads: str) -> None:
+    code = "import os; print(os.environ.get('OPENBLAS_NUM_THREADS'))"
+    assert launched(code, module, **environ) == threads
 
 
 def test_an_executor_on_another_machine_runs_the_python_of_its_environment(tmp_path: Path) -> None:
