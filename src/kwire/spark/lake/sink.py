@@ -74,6 +74,7 @@ class _Writing(SentToWorkers):
                 wanted = schema if options.dead_letters is None else unwrapped_schema(schema)
                 wanted = wanted if options.changes is None else options.changes.schema(wanted)
             self.plan = target.prepare(wanted)
+        warm_up()
 
     def write_task(self, rows: Iterator[pa.RecordBatch], mark: Mark | None) -> TaskWritten:
         """Write the rows of one task, unless its batch is committed. Raises TableError."""
@@ -138,6 +139,7 @@ class _Writing(SentToWorkers):
         if is_new and not self.overwrite:
             self._warn_of_holes(change)
             self._warn_of_earlier_batches(mark)
+        warm_up()
 
     def _compacts_after(self, mark: Mark) -> bool:
         every = self.options.compact_every

@@ -48,7 +48,9 @@ class LiveReader(SentToWorkers, DataSourceReader):
 
         for name in limits_set(self.options.limits):
             logger.warning("%s option ignored in batch queries", name)
-        return plan_batch(self.options)
+        planned = plan_batch(self.options)
+        warm_up()
+        return planned
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the rows of one task; called in a worker. Raises the errors of read_range."""
@@ -99,6 +101,7 @@ class KafkaLiveSource(DataSource):
         """Return the selected columns as DDL. Raises OptionError, RegistryError, InvalidSchema."""
         self._options = options = resolve_columns(parse_options(self.options, "any"), LiveReader)
         types = column_types(options)
+        warm_up()
         return render_schema({name: types[name] for name in choose_columns(options)}, self.options, options.decoded)
 
     def _query_options(self, schema: StructType, query: Query) -> LiveOptions:

@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kwire.errors import KwireError
 from kwire.spark.log.options import LogOptions, check_query, parse_options
 from kwire.spark.plain_errors import plain_errors
-from kwire.spark.process.worker import SentToWorkers
+from kwire.spark.process.worker import SentToWorkers, warm_up
 from kwire.spark.sail import on_both_engines
 from kwire.spark.schema import choose_columns, column_types, effective_options, render_schema, resolve_columns
 
@@ -43,7 +43,9 @@ class LogReader(SentToWorkers, DataSourceReader):
         """Plan the tasks; called once, on the driver. Raises OptionError, LogError."""
         from kwire.spark.log.planning import plan_batch
 
-        return plan_batch(self.options)
+        planned = plan_batch(self.options)
+        warm_up()
+        return planned
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the rows of one task; called in a worker. Raises CorruptBatch, LogError."""
@@ -68,6 +70,7 @@ class KafkaLogSource(DataSource):
         """Return the selected columns as DDL. Raises OptionError, RegistryError, InvalidSchema."""
         self._options = options = resolve_columns(parse_options(self.options, "any"), LogReader)
         types = column_types(options)
+        warm_up()
         return render_schema({name: types[name] for name in choose_columns(options)}, self.options, options.decoded)
 
     def _query_options(self, schema: StructType, query: Query) -> LogOptions:
