@@ -11,13 +11,13 @@ the ranges from one to the other instead of rows. See docs/table-streams.md.
 from __future__ import annotations
 
 import pickle
-import struct
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from kwire.client import Client
@@ -38,11 +38,12 @@ from kwire.spark.plain_errors import plain_errors
 from kwire.spark.process.worker import SentToWorkers
 from kwire.spark.sail import struct_type
 from kwire.spark.start_from import START_FROM, TABLE, offsets_of_table, without_start_from
-from kwire.spark.streaming.reader import InvalidStreamReader
+from kwire.spark.streaming.copy_source import CopySource
+from kwire.spark.streaming.reader import TASK, InvalidStreamReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.datasource import DataSourceStreamWriter, InputPartition
+    from pyspark.sql.datasource import DataSourceStreamWriter
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
@@ -53,8 +54,6 @@ __all__ = ["Function", "copy_stream", "starting_offsets"]
 
 Function = Callable[[pa.RecordBatch], pa.RecordBatch]
 """Changes rows: columns, values, their number. It gets batches of one partition each, in the order of offsets."""
-
-TASK = "task"
 
 Option = str | int | float | bool
 
@@ -87,7 +86,9 @@ def copy_stream(
     )
     copy.check_sink()
     format_name = f"kwire-copy-{uuid.uuid4().hex}"
-    spark.dataSource.register(type("CopySource", (CopySource,), {"copy": copy, "format_name": format_name}))
+    make_writer: bytes = cloudpickle.dumps(copy.writer)  # type: ignore[no-untyped-call]
+    parts = {"format_name": format_name, "planner": copy.planner(), "make_writer": make_writer}
+    spark.dataSource.register(type("CopySource", (CopySource,), parts))
     writer = spark.readStream.format(format_name).load().writeStream.format(format_name)
     writer = writer.option("checkpointLocation", checkpoint)
     if name is not None:
@@ -120,32 +121,6 @@ def _choose(what: str, name: str, known: Mapping[str, type[DataSource]]) -> type
 def _texts(options: Mapping[str, Option]) -> dict[str, str]:
     """Return options as Spark passes them."""
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
-
-
-@plain_errors
-class LiveTasks(LiveStreamReader):
-    """Plans the micro-batches of kafka-live, and returns tasks instead of their rows."""
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Return one row: the task."""
-        yield _row_of(partition)
-
-
-@plain_errors
-class LogTasks(LogStreamReader):
-    """Plans the micro-batches of kafka-log, and returns tasks instead of their rows."""
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Return one row: the task."""
-        yield _row_of(partition)
-
-
-def _row_of(task: InputPartition) -> pa.RecordBatch:
-    data = pickle.dumps(task)
-    offsets = pa.py_buffer(struct.pack("=ii", 0, len(data)))
-    # pa.array() imports pandas where it is installed, which takes more than half a second of CPU
-    array = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])
-    return pa.RecordBatch.from_arrays([array], names=[TASK])
 
 
 SOURCES: Mapping[str, type[DataSource]] = {"kafka-live": KafkaLiveSource, "kafka-log": KafkaLogSource}
@@ -198,11 +173,14 @@ class Copy:
             schema = _checked(function(pa.RecordBatch.from_pylist([], schema))).schema
         return cls(reader=reader, sink=sink, sink_options=sink_options, function=function, schema=schema)
 
-    def plan_reader(self) -> LiveTasks | LogTasks:
-        """Return the reader that plans the micro-batches."""
-        if isinstance(self.reader, LiveStreamReader):
-            return LiveTasks(self.reader.options, self.reader.columns)
-        return LogTasks(self.reader.options, self.reader.columns)
+    def planner(self) -> LiveStreamReader | LogStreamReader:
+        """Return the reader that plans the micro-batches, which decodes nothing."""
+        options = replace(self.reader.options, decoded={})
+        return type(self.reader)(options, self.reader.columns, returns_tasks=True)
+
+    def writer(self) -> CopyWriter:
+        """Return the writer of a micro-batch. Raises the errors of the sink."""
+        return CopyWriter(self)
 
     def check_sink(self) -> None:
         """Raise the errors of the sink that are known before there are rows, such as a topic that does not exist."""
@@ -222,7 +200,7 @@ class Copy:
             for row in batch.column(TASK):
                 task: LivePartition | LogPartition = pickle.loads(row.as_py())
                 topic_ids |= {topic: render_uuid(each) for topic, each in task.topic_ids.items()}
-                for rows in self.reader.read(task):
+                for rows in self.reader.rows(task):
                     yield rows if self.function is None else self._changed(rows)
 
     def _changed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -294,28 +272,3 @@ class CopyWriter(SentToWorkers, DataSourceStreamArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Abort a micro-batch; a task has failed."""
         self.writer.abort(messages, batchId)
-
-
-@plain_errors
-class CopySource(DataSource):
-    """Source and sink of one query: a subclass for each has its copy, since options of Spark are text and are shown."""
-
-    copy: ClassVar[Copy]
-    format_name: ClassVar[str]
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the format's name."""
-        return cls.format_name
-
-    def schema(self) -> str:
-        """Return the column of tasks."""
-        return f"{TASK} binary"
-
-    def streamReader(self, schema: StructType) -> LiveTasks | LogTasks:  # noqa: N802 (Spark's name)
-        """Create the reader, which plans micro-batches."""
-        return self.copy.plan_reader()
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> CopyWriter:  # noqa: N802
-        """Create the writer of a micro-batch."""
-        return CopyWriter(self.copy)

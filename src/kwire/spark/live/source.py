@@ -78,7 +78,7 @@ class LiveStreamReader(OffsetStreamReader["LiveCluster"]):
 
         return plan_tasks(ranges, self.options, self.offset_source)
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the rows of one task; called in a worker. Raises the errors of read_range."""
         from kwire.spark.live.reading import read_partition
 

@@ -40,6 +40,6 @@ class LogStreamReader(OffsetStreamReader[LogOffsetSource]):
         source = self.offset_source
         return plan_micro_batch(ranges, source.logs, self.options, source.topic_ids({each.topic for each in ranges}))
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the rows of one task; called in a worker. Raises CorruptBatch, LogError."""
         return read_partition(partition, self.columns, self.options)

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import logging
 import math
+import pickle
+import struct
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import ClassVar, Generic, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, Protocol, TypeVar
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
@@ -37,9 +39,15 @@ except ImportError:  # Spark 4.1 has neither read limits nor Trigger.AvailableNo
         """Replaces Spark's interface where it does not exist."""
 
 
-__all__ = ["InvalidStreamReader", "OffsetSource", "OffsetStreamReader"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["TASK", "InvalidStreamReader", "OffsetSource", "OffsetStreamReader"]
 
 logger = logging.getLogger("kwire.spark")
+
+TASK = "task"
+"""The column of a reader that returns tasks."""
 
 
 class OffsetSource(Protocol):
@@ -72,13 +80,14 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
     """Plans the micro-batches of one streaming query.
 
     Spark keeps one object per running query and calls it from one thread; workers get copies for read().
+    returns_tasks: read() returns the task itself, pickled, and not its rows.
     """
 
     format_name: ClassVar[str]
     """The format, which checkpoints name."""
 
-    def __init__(self, options: QueryOptions, columns: tuple[str, ...]) -> None:
-        self.options, self.columns = options, columns
+    def __init__(self, options: QueryOptions, columns: tuple[str, ...], *, returns_tasks: bool = False) -> None:
+        self.options, self.columns, self.returns_tasks = options, columns, returns_tasks
         self._offset_source: S | None = None
         self._target: Position | None = None  # of Trigger.AvailableNow
         self._reported = Position({})
@@ -88,7 +97,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
         self._last_due = -math.inf  # by time.monotonic()
 
     def __getstate__(self) -> dict[str, object]:
-        return {"options": self.options, "columns": self.columns}
+        return {"options": self.options, "columns": self.columns, "returns_tasks": self.returns_tasks}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__init__(**state)  # type: ignore[misc]
@@ -101,6 +110,14 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
     @abstractmethod
     def plan_tasks(self, ranges: Sequence[OffsetRange]) -> Sequence[InputPartition]:
         """Create the tasks that read ranges: equal tasks for equal ranges."""
+
+    @abstractmethod
+    def rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read the rows of one task; called in a worker."""
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Return the rows of one task, or the task; called in a worker. Raises the errors of rows."""
+        return iter([_row_of(partition)]) if self.returns_tasks else self.rows(partition)
 
     @property
     def offset_source(self) -> S:
@@ -269,6 +286,16 @@ class InvalidStreamReader(DataSourceStreamReader):
         raise self.error
 
     initialOffset = latestOffset = partitions = read = _fail  # noqa: N815 (Spark's names)
+
+
+def _row_of(task: InputPartition) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    data = pickle.dumps(task)
+    offsets = pa.py_buffer(struct.pack("=ii", 0, len(data)))
+    # pa.array() imports pandas where it is installed, which takes more than half a second of CPU
+    array = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])
+    return pa.RecordBatch.from_arrays([array], names=[TASK])
 
 
 def _start_of_first(begin: Position, end: Position) -> Position:
