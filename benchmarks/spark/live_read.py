@@ -4,8 +4,9 @@ Kafka's Java producer writes 4 M records of 116 B (4 partitions, 16 KB batches) 
 They are read with kafka-live, and with the connector in its default configuration and tuned. `varied` are records of
 different lengths and with headers, on real Kafka. kafka-log reads Kafka's log directory; `prebuilt` passes prebuilt
 Arrow batches to Spark, the limit of Python sources; `parquet` is Spark's reader on the same rows. noop sink, 7 columns
-(`columns`: value and timestamp), warm page cache, local[2] with the broker on the same two cores; then local[1]. Ratio:
-rows per second by the peer's. Needs a JDK and mvn.
+(`columns`: value and timestamp), warm page cache, local[2] with the broker on the same two cores. Ratio: rows per
+second by the peer's. `cores`: by those of all processes on one core. `slots`: by those of local[1] on two cores, where
+one task may use both: its Python process and the broker work beside the JVM. Needs Linux, a JDK and mvn.
 KWIRE_BENCH_RECORDS and KWIRE_BENCH_RUNS change the size of the run.
 """
 
@@ -29,7 +30,7 @@ PEERS = {
     "kafka-live": ("connector", "connector-tuned", "kafka-log", "prebuilt", "parquet"),
     "varied.kafka-live": ("varied.connector", "varied.connector-tuned"),
 }
-VARIED_CASES = ("varied.kafka-live", "varied.connector-tuned")
+SCALED = ("kafka-live", "connector-tuned", "varied.kafka-live", "varied.connector-tuned")
 
 
 def main() -> None:
@@ -48,12 +49,11 @@ def main() -> None:
             place, _, what = name.partition(".")
             peers = [f"{place}.{peer}" for peer in PEERS.get(what, ()) if f"{place}.{peer}" in two]
             show(f"spark.live_read.{name}", cost, records, {peer: two[peer] for peer in peers})
-        one = measure(
-            "local[1]", jars, both, parquet, records, runs, only=("kafka-live", "connector-tuned", *VARIED_CASES)
-        )
-        for name, cost in one.items():
-            gain = cost.wall / two[name].wall
-            print(f"spark.live_read.{name}.scaling {gain:.2f} x {gain:.2f} local[1]", flush=True)
+        for what, master, cores in (("cores", "local[2]", 1), ("slots", "local[1]", 2)):
+            one = measure(master, jars, both, parquet, records, runs, only=SCALED, cores=cores)
+            for name, cost in one.items():
+                gain = cost.wall / two[name].wall
+                print(f"spark.live_read.{name}.{what} {gain:.2f} x {gain:.2f} one", flush=True)
 
 
 def measure(
@@ -64,17 +64,19 @@ def measure(
     records: int,
     runs: int,
     only: tuple[str, ...] = (),
+    cores: int = 2,
 ) -> dict[str, Cost]:
     """Measure the cost of each way to read, in a new session. only: the ways to measure, all by default."""
     spark = start_session(master, **{"spark.jars": jars})
     meter = Meter(spark)
+    meter.pin([each.served for each in both], cores)
     spark.dataSource.register(PrebuiltSource)
     cases: dict[str, Callable[[], Cost]] = {}
     for cluster in both:
         for name, make in frames(spark, cluster, parquet, records).items():
             if not only or name in only:
                 frame = make()
-                if master != "local[1]":
+                if not only:
                     assert frame.count() == records, name
                 cases[f"{cluster.name}.{name}"] = lambda frame=frame, cluster=cluster: read(
                     meter, frame, cluster.served

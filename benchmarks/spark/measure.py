@@ -6,7 +6,8 @@ import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -67,6 +68,16 @@ class Meter:
             wall, jvm = time.perf_counter() - started, cpu_s(self._jvm) - before
         return Cost(wall, jvm, python.seconds, 0.0 if broker is None else broker.cpu_s() - served)
 
+    def pin(self, brokers: Iterable[Served], cores: int) -> None:
+        """Run the JVM, its Python processes and these brokers on the first `cores` cores of the machine."""
+        allowed = range(cores)
+        found = processes()
+        for served in brokers:
+            for process in (served.pid, *below(served.pid, found)):
+                set_cores(process, allowed)
+        for process in (self._jvm, *below(self._jvm, found)):
+            set_cores(process, allowed)
+
     def peak_mb(self) -> tuple[float, float]:
         """Return the peak memory of the JVM and of its largest child process."""
         return peak_mb(self._jvm), max((peak_mb(each) for each in below(self._jvm, processes())), default=0.0)
@@ -106,6 +117,13 @@ class CpuOfChildren:
     def _ticks(self) -> dict[Identity, int]:
         found = processes()
         return {(each, found[each].started): found[each].ticks for each in below(self._root, found)}
+
+
+def set_cores(process: int, cores: Iterable[int]) -> None:
+    """Allow a process and all its threads these cores only; threads and processes that they start have the same."""
+    for thread in os.listdir(f"/proc/{process}/task"):
+        with suppress(ProcessLookupError):  # it has ended
+            os.sched_setaffinity(int(thread), cores)
 
 
 class Process(NamedTuple):
