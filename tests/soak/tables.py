@@ -88,6 +88,7 @@ SCENARIOS = (
     Scenario(name="partitioned, from Kafka", options={"partitionBy": "partition"}, on_kafka=True),
     Scenario(name="merged by key", options={"mergeKey": "key"}),
     Scenario(name="in S3", options={"partitionBy": "partition"}, in_object_store=True),
+    Scenario(name="merged by key, in S3", options={"mergeKey": "key"}, in_object_store=True),
     Scenario(name="two streams", options={"partitionBy": "topic"}, streams=2),
     Scenario(name="without rows in the JVM", options={}, is_direct=True),
     Scenario(name="compacted in the stream", options={"compactEvery": "3"}),
@@ -95,6 +96,13 @@ SCENARIOS = (
     Scenario(
         name="changes of a database",
         options={"changes": "debezium", "mergeKey": "key"},
+        is_direct=True,
+        shape="changes",
+    ),
+    Scenario(
+        name="changes of a database, in S3",
+        options={"changes": "debezium", "mergeKey": "key"},
+        in_object_store=True,
         is_direct=True,
         shape="changes",
     ),
