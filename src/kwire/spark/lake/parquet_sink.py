@@ -89,6 +89,7 @@ class ParquetStreamWriter(SentToWorkers, DataSourceStreamArrowWriter):
         self.columns = ", ".join(f"{field.name}: {field.type}" for field in schema)
         self.state = directory.state()
         self.state.check_columns(self.columns, directory.path)
+        warm_up()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
         """Write the rows of one task, unless its batch is committed; called in a worker. Raises TableError."""
@@ -109,6 +110,7 @@ class ParquetStreamWriter(SentToWorkers, DataSourceStreamArrowWriter):
         if mark is None:
             raise OptionError(f"no task has written micro-batch {batchId}, so its query is not known")
         ParquetDirectory(self.plan.table).commit(_files_of(messages), mark, self.columns)
+        warm_up()
 
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
         """Delete the files of a micro-batch if a task has failed; after a failed commit, the log may have them."""
