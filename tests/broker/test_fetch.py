@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -21,12 +23,14 @@ FOR_EVER_MS = 2 * HANG_MS
 """A fetch with this wait only returns in time for another reason."""
 
 
-def produce(client: RawClient, topic: str, value: bytes = bytes(VALUE_BYTES), compression: str = "none") -> int:
+def produce(
+    client: RawClient, topic: str, value: bytes = bytes(VALUE_BYTES), compression: str = "none", *, partition: int = 0
+) -> int:
     """Produce one record in its own batch and return the error code."""
     cls = messages.ProduceRequest
     builder = records.BatchBuilder(compression=compression)
     builder.append(b"k", value, timestamp=TIME)
-    data = cls.PartitionProduceData(index=0, records=builder.build())
+    data = cls.PartitionProduceData(index=partition, records=builder.build())
     request = cls(acks=-1, timeout_ms=1000, topic_data=[cls.TopicProduceData(name=topic, partition_data=[data])])
     return int(client.ask(request, 9).responses[0].partition_responses[0].error_code)
 
@@ -284,3 +288,47 @@ def test_a_session_at_the_end_of_a_partition_returns_only_what_has_changed(
         (after,) = ask(session_id, 3).responses
         assert after.partitions[0].high_watermark == 2
         assert after.partitions[0].records
+
+
+@pytest.mark.parametrize("version", [12, 17])
+def test_partitions_of_a_session_get_their_own_records(broker: Broker, version: int) -> None:
+    """Partitions with records move to the end of their session, so that those of a topic are not together any more."""
+    draw, cls = random.Random(version), messages.FetchRequest
+    keys = [(f"session-{version}-{topic}", index) for topic in "abc" for index in range(2)]
+    with RawClient(broker) as client:
+        for topic in sorted({topic for topic, _ in keys}):
+            create(client, topic)
+        described = client.ask(messages.MetadataRequest(topics=None), 12).topics
+        ids = {each.name: each.topic_id for each in described}
+        names = {each: topic for topic, each in ids.items()}
+
+        def ask(session_id: int, epoch: int, wanted: Iterable[tuple[str, int]]) -> Any:
+            partitions = {
+                key: cls.FetchPartition(partition=key[1], fetch_offset=read[key], partition_max_bytes=1 << 20)
+                for key in wanted
+            }
+            topics = [
+                cls.FetchTopic(topic=key[0], topic_id=ids[key[0]], partitions=[each])
+                for key, each in partitions.items()
+            ]
+            return client.ask(cls(max_wait_ms=0, session_id=session_id, session_epoch=epoch, topics=topics), version)
+
+        read = dict.fromkeys(keys, 0)
+        produced, changed = dict.fromkeys(keys, 0), set(keys)
+        session_id = ask(0, 0, keys).session_id
+        for epoch in range(1, 40):
+            for topic, index in draw.sample(keys, draw.randint(1, len(keys))):
+                value = f"{topic} {index} {produced[topic, index]}".encode()
+                assert produce(client, topic, value, partition=index) == 0
+                produced[topic, index] += 1
+            response, changed = ask(session_id, epoch, sorted(changed)), set()
+            for each in response.responses:
+                for partition in each.partitions:
+                    key = (each.topic or names[each.topic_id], partition.partition_index)
+                    for record in (
+                        record for batch in records.read_batches(partition.records) for record in batch.records()
+                    ):
+                        assert record.value == f"{key[0]} {key[1]} {read[key]}".encode()
+                        read[key] += 1
+                        changed.add(key)
+            assert read == produced

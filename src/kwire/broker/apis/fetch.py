@@ -205,28 +205,32 @@ class Fetch:
         )
 
     def respond(self, results: Results) -> Body:
-        """Build the response; in an incremental session, only with partitions that have changed."""
+        """Build the response; in an incremental session, only with partitions that have changed.
+
+        It has the partitions in the order of `results`, as their payloads, so a topic is in it again after another one:
+        the partitions of a session change places.
+        Source: Kafka's FetchResponse.toMessage.
+        """
         view = self._view
-        topics: dict[str | UUID, FetchableTopicResponse] = {}
+        topics: list[FetchableTopicResponse] = []
         payloads = []
-        sent = []
+        sent: list[tuple[SessionPartition, PartitionData]] = []
         for each, one in results:
             if one.size_bytes:
                 one.data.records = RECORDS_ELSEWHERE
             if not view.has_changed(each, one.data):
                 continue
-            sent.append((each, one.data))
-            topic = topics.get(each.topic)
-            if topic is None:
-                topic = topics[each.topic] = (
+            if not sent or sent[-1][0].topic != each.topic:
+                topics.append(
                     FetchableTopicResponse(topic_id=each.topic, partitions=[])
                     if isinstance(each.topic, UUID)
                     else FetchableTopicResponse(topic=each.topic, partitions=[])
                 )
-            topic.partitions.append(one.data)
+            topics[-1].partitions.append(one.data)
+            sent.append((each, one.data))
             if one.size_bytes:
                 payloads.append(one.payload)
-        body = FetchResponse(session_id=view.session_id, responses=list(topics.values()))
+        body = FetchResponse(session_id=view.session_id, responses=topics)
         if self.context.api_version >= LEADER_VERSION:
             leaders = {data.current_leader.leader_id for _, data in sent if data.error_code}
             body.node_endpoints = [
