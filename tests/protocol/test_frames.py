@@ -23,7 +23,7 @@ from kwire.protocol import (
     write_request,
     write_response,
 )
-from kwire.protocol.frames import FIRST_FRAME_BYTES, KEPT_BYTES, KEPT_FRAMES
+from kwire.protocol.frames import FIRST_FRAME_BYTES, KEPT_FRAMES, LEAST_KEPT_BYTES, MOST_KEPT_BYTES, FrameMemory
 
 
 def frame(body: bytes) -> bytes:
@@ -247,11 +247,12 @@ def received(buffer: FrameBuffer, data: bytes, most: int = 1 << 20) -> memoryvie
 @pytest.mark.parametrize("seed", range(10))
 def test_memory_is_used_again_when_no_view_of_its_frame_is_left(seed: int) -> None:
     """Frames that are held, whole or in part, keep their bytes whatever arrives after them."""
-    draw, buffer = random.Random(seed), FrameBuffer(reuses_frames=True)
+    draw, memory = random.Random(seed), FrameMemory()
+    buffers = [FrameBuffer(memory=memory) for _ in range(2)]
     held: list[tuple[memoryview, bytes]] = []
     for _ in range(60):
         data = frame(draw.randbytes(draw.choice([300_000, 300_001, 600_000, 1_000_000])))
-        view = received(buffer, data, draw.choice([5000, 70_000, 1 << 20]))
+        view = received(draw.choice(buffers), data, draw.choice([5000, 70_000, 1 << 20]))
         assert view == data
         start = draw.randrange(len(data))
         if draw.random() < 0.7:
@@ -263,7 +264,7 @@ def test_memory_is_used_again_when_no_view_of_its_frame_is_left(seed: int) -> No
 
 
 def test_the_memory_of_two_frames_is_kept() -> None:
-    buffer, data = FrameBuffer(reuses_frames=True), frame(bytes(500_000))
+    buffer, data = FrameBuffer(memory=FrameMemory()), frame(bytes(500_000))
     views = [received(buffer, data) for _ in range(KEPT_FRAMES + 1)]
     places = [id(each.obj) for each in views]
     assert len(set(places)) == KEPT_FRAMES + 1
@@ -274,13 +275,40 @@ def test_the_memory_of_two_frames_is_kept() -> None:
     assert len(smaller) == 400_004
     del part
     assert id(received(buffer, data).obj) == places[2]
-    large = received(buffer, frame(bytes(KEPT_BYTES)))
-    place = id(large.obj)
-    del large
-    assert place not in map(id, buffer._kept)
 
 
-def test_memory_is_not_used_again_unless_asked() -> None:
+def test_memory_is_not_used_again_while_there_is_a_reference_without_a_view() -> None:
+    buffer, data = FrameBuffer(memory=FrameMemory()), frame(bytes(500_000))
+    held = received(buffer, data).obj
+    assert received(buffer, frame(b"x" * 500_000)).obj is not held
+    assert held == data
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_kept"),
+    [
+        (LEAST_KEPT_BYTES - 1, LEAST_KEPT_BYTES, False),
+        (LEAST_KEPT_BYTES, LEAST_KEPT_BYTES, True),
+        (MOST_KEPT_BYTES, MOST_KEPT_BYTES, True),
+        (MOST_KEPT_BYTES + 1, MOST_KEPT_BYTES, False),
+        (1_000_000, 500_000, True),
+        (1_000_000, 499_999, False),
+        (1_000_000, 9_000_000, True),
+    ],
+)
+def test_memory_is_kept_and_used_for_frames_of_a_similar_size(first: int, second: int, is_kept: bool) -> None:
+    memory = FrameMemory()
+    kept = bytearray(first)
+    place = id(kept)
+    memory.keep(kept)
+    del kept
+    found = memory.take(second)
+    assert (found is not None) == is_kept
+    assert found is None or id(found) == place
+    assert memory.take(second) is None
+
+
+def test_memory_is_not_used_again_by_default() -> None:
     buffer, data = FrameBuffer(), frame(bytes(500_000))
     first = received(buffer, data).obj
     assert received(buffer, data).obj is not first

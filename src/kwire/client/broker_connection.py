@@ -28,6 +28,7 @@ from kwire.messages import (
 from kwire.messages.base import Message
 from kwire.protocol import Connection, NeedData, Role, State
 from kwire.protocol.error_codes import ErrorCode
+from kwire.protocol.frames import FrameMemory
 from kwire.protocol.splicing import cut_frame
 
 __all__ = ["BrokerConnection"]
@@ -45,12 +46,15 @@ class BrokerConnection:
     Raises ConnectionFailed if it cannot be opened or breaks, BrokerError if the broker refuses the credentials.
     """
 
-    def __init__(self, host: str, port: int, settings: ClientSettings) -> None:
+    def __init__(self, host: str, port: int, settings: ClientSettings, memory: FrameMemory | None = None) -> None:
+        """Connect. memory: for large responses, of one thread."""
         self.address = f"{host}:{port}"
         self._host = host
         self._settings = settings
         self._throttled_until = 0.0
         self._connection = Connection(Role.CLIENT, client_id=settings.client_id, views=True, lenient=True)
+        if memory is not None:
+            self._connection.share_memory(memory)
         timeout = settings.socket_connection_setup_timeout_ms / 1000
         self._socket: socket.socket | None = None
         try:

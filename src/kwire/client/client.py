@@ -51,6 +51,7 @@ from kwire.messages import (
 )
 from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode
+from kwire.protocol.frames import FrameMemory
 
 __all__ = ["EARLIEST_TIMESTAMP", "LATEST_TIMESTAMP", "Client", "OffsetAndTimestamp"]
 
@@ -96,6 +97,7 @@ class Client:
     def _begin(self, settings: ClientSettings) -> None:
         self.settings = settings
         self._connections: dict[tuple[str, int], BrokerConnection] = {}
+        self._memory = FrameMemory()
         self._cluster: Cluster | None = None
         self._is_stale = False
         self._leaders: dict[TopicPartition, int] = {}
@@ -175,7 +177,7 @@ class Client:
         return connection
 
     def _open(self, address: tuple[str, int]) -> BrokerConnection:
-        connection = BrokerConnection(*address, self.settings)
+        connection = BrokerConnection(*address, self.settings, self._memory)
         self.failures.clear(connection.address)
         return connection
 

@@ -19,7 +19,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import DecodeError, KwireError, Malformed, OptionError, Truncated
-from kwire.protocol.frames import MAX_FRAME_BYTES, NEED_DATA, FrameBuffer, NeedData
+from kwire.protocol.frames import MAX_FRAME_BYTES, NEED_DATA, FrameBuffer, FrameMemory, NeedData
 from kwire.protocol.requests import (
     Request,
     Response,
@@ -133,9 +133,13 @@ class Connection:
         self.versions = dict(supported(kafka) if versions is None else versions)
         self.state = State.OPEN if role is Role.CLIENT else State.READY
         self.peer_versions: dict[int, Versions] = {}
-        self._frames = FrameBuffer(max_frame_bytes, reuses_frames=views and role is Role.CLIENT)
+        self._frames = FrameBuffer(max_frame_bytes)
         self._open: deque[Request] = deque()
         self._correlation_id = -1
+
+    def share_memory(self, memory: FrameMemory) -> None:
+        """Receive large frames into memory that connections of one thread share; before the first frame."""
+        self._frames = FrameBuffer(self._frames.max_frame_bytes, memory=memory)
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Add bytes from the peer, however they were split; empty data is the end of the stream.

@@ -9,11 +9,12 @@ Source: org.apache.kafka.common.network.NetworkReceive.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from kwire.errors import Malformed
 
-__all__ = ["LENGTH_BYTES", "MAX_FRAME_BYTES", "NEED_DATA", "FrameBuffer", "NeedData"]
+__all__ = ["LENGTH_BYTES", "MAX_FRAME_BYTES", "NEED_DATA", "FrameBuffer", "FrameMemory", "NeedData"]
 
 MAX_FRAME_BYTES = 100 * 1024 * 1024
 """Kafka's default for socket.request.max.bytes."""
@@ -22,8 +23,10 @@ SCRATCH_BYTES = 256 * 1024
 FIRST_FRAME_BYTES, FRAME_GROWTH = 64 * 1024, 4
 """Initial size of the buffer of a frame that arrives in pieces, and the factor by which it grows when it is full: the
 length that a peer announces costs no memory before the bytes arrive."""
-KEPT_FRAMES, KEPT_BYTES = 2, 16 * 1024 * 1024
-"""How many frames a FrameBuffer keeps to be used again, and up to which size: one is read while the next arrives."""
+KEPT_FRAMES, LEAST_KEPT_BYTES, MOST_KEPT_BYTES = 2, 256 * 1024, 16 * 1024 * 1024
+"""How many frames FrameMemory keeps, and of which sizes: one is read while the next arrives."""
+LARGEST_RATIO = 2
+"""Of the memory of a frame to its size, so that who holds a frame does not hold much more memory."""
 
 Buffer = bytes | bytearray | memoryview
 
@@ -42,6 +45,29 @@ NEED_DATA = NeedData()
 """No complete frame yet: the connection needs more bytes."""
 
 
+class FrameMemory:
+    """Memory of large frames, to be used again when nothing refers to it any more.
+
+    New memory has to be cleared page by page, which takes as long as receiving into it. For one thread.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[bytearray] = []
+
+    def keep(self, frame: bytearray) -> None:
+        """Keep a frame, which is in use, instead of the oldest one."""
+        if LEAST_KEPT_BYTES <= len(frame) <= MOST_KEPT_BYTES:
+            self._kept = [*self._kept[1 - KEPT_FRAMES :], frame]
+
+    def take(self, size: int) -> bytearray | None:
+        """Return memory for a frame of a size, which may be smaller or larger; None if there is none."""
+        for index in range(len(self._kept)):
+            # of the list and of this call; each view has one more
+            if sys.getrefcount(self._kept[index]) <= 2 and len(self._kept[index]) <= LARGEST_RATIO * size:
+                return self._kept.pop(index)
+        return None
+
+
 class FrameBuffer:
     """Cuts a stream of bytes into frames, however the stream was split.
 
@@ -52,8 +78,7 @@ class FrameBuffer:
     FrameBuffers may share one, if each calls `release_scratch` before the next one receives.
     reserve: called with the number of bytes by which a frame outgrows FIRST_FRAME_BYTES, step by step; False pauses the
     frame until `next_frame` is called again.
-    reuses_frames: receive large frames into the memory of earlier ones of which no view is left. New memory has to be
-    cleared page by page, which takes as long as receiving it.
+    memory: for large frames, also of other FrameBuffers of the thread; each frame gets new memory by default.
     """
 
     __slots__ = (
@@ -61,13 +86,12 @@ class FrameBuffer:
         "_filled_bytes",
         "_frame",
         "_frame_bytes",
-        "_kept",
+        "_memory",
         "_pos",
         "_reserve",
         "_scratch",
         "is_paused",
         "max_frame_bytes",
-        "reuses_frames",
     )
 
     def __init__(
@@ -76,15 +100,14 @@ class FrameBuffer:
         *,
         scratch: bytearray | None = None,
         reserve: Callable[[int], bool] | None = None,
-        reuses_frames: bool = False,
+        memory: FrameMemory | None = None,
     ) -> None:
-        self.max_frame_bytes, self.reuses_frames = max_frame_bytes, reuses_frames
+        self.max_frame_bytes, self._memory = max_frame_bytes, memory
         self._scratch, self._reserve = scratch, reserve
         self._data: Buffer = b""  # received and not in a frame, from _pos on
         self._pos = 0
         self._frame: bytearray | None = None  # the frame that is being received
         self._frame_bytes = self._filled_bytes = 0  # its size, and how much of it has arrived
-        self._kept: list[bytearray] = []
         self.is_paused = False
 
     def __len__(self) -> int:
@@ -155,7 +178,8 @@ class FrameBuffer:
                 self._pos = stop
                 return bytes(memoryview(data)[pos:stop])
             self._frame_bytes = LENGTH_BYTES + size
-            self._frame = self._take_kept() or bytearray(min(self._frame_bytes, FIRST_FRAME_BYTES))
+            kept = None if self._memory is None else self._memory.take(self._frame_bytes)
+            self._frame = bytearray(min(self._frame_bytes, FIRST_FRAME_BYTES)) if kept is None else kept
             self._filled_bytes = 0
         return self._fill(self._frame)
 
@@ -169,8 +193,8 @@ class FrameBuffer:
             self._pos += size
             if self._filled_bytes == self._frame_bytes:
                 self._frame, self._filled_bytes = None, 0
-                if self.reuses_frames and len(frame) <= KEPT_BYTES:
-                    self._kept = [*self._kept[1 - KEPT_FRAMES :], frame]
+                if self._memory is not None:
+                    self._memory.keep(frame)
                 return memoryview(frame)[: self._frame_bytes]
             if self._filled_bytes < len(frame):
                 return NEED_DATA
@@ -180,18 +204,7 @@ class FrameBuffer:
                 return NEED_DATA
             frame.extend(bytes(growth))
 
-    def _take_kept(self) -> bytearray | None:
-        """Return the memory of an earlier frame of which no view is left."""
-        for index, frame in enumerate(self._kept):
-            try:
-                frame.append(0)  # a bytearray refuses to change its size while there is a view of it
-            except BufferError:
-                continue
-            frame.pop()
-            return self._kept.pop(index)
-        return None
-
     def clear(self) -> None:
         """Drop everything that was received and not returned."""
-        self._data, self._pos, self._kept = b"", 0, []
+        self._data, self._pos = b"", 0
         self._frame, self._filled_bytes, self.is_paused = None, 0, False
