@@ -332,3 +332,23 @@ def test_partitions_of_a_session_get_their_own_records(broker: Broker, version: 
                         read[key] += 1
                         changed.add(key)
             assert read == produced
+
+
+@pytest.mark.parametrize("version", [2, 3, 12])
+def test_the_first_batch_of_another_partition_is_whole_or_absent(broker: Broker, version: int) -> None:
+    """Consumers stop at the beginning of a batch. Before version 3 they fetch again with a larger limit."""
+    cls, topic = messages.FetchRequest, f"whole-{version}"
+    with RawClient(broker) as client:
+        create(client, topic)
+        for partition in (0, 1):
+            assert produce(client, topic, bytes(5000), partition=partition) == 0
+        whole = len(fetch(client, topic).records)
+        for limit in (1000, whole - 1, whole):
+            partitions = [cls.FetchPartition(partition=each, partition_max_bytes=limit) for each in (0, 1)]
+            request = cls(max_wait_ms=0, max_bytes=1 << 20, topics=[cls.FetchTopic(topic=topic, partitions=partitions)])
+            (found,) = client.ask(request, version).responses
+            sizes = {each.partition_index: len(each.records) for each in found.partitions}
+            if version < 3:
+                assert sizes == {0: limit, 1: limit}
+            else:
+                assert sizes == {0: whole, 1: whole if limit == whole else 0}

@@ -314,8 +314,10 @@ def test_a_fetch_ends_at_its_size_limit_or_segment(tmp_path: Path) -> None:
     log = filled(tmp_path)
     size = log.fetch(0, 1).size_bytes
     assert log.fetch(0, size * 2 + 5).size_bytes == size * 2 + 5  # the third batch is cut, as Kafka does
-    assert log.fetch(0, size - 1, at_least_one=False).size_bytes == size - 1
-    assert log.fetch(0, 0, at_least_one=False).parts == ()
+    assert log.fetch(0, size, at_least_one=False).size_bytes == size
+    assert log.fetch(0, size - 1, at_least_one=False).parts == ()
+    assert log.fetch(0, size - 1, at_least_one=False, may_cut_first=True).size_bytes == size - 1
+    assert log.fetch(0, 0, at_least_one=False, may_cut_first=True).parts == ()
     whole = log.fetch(5, 1 << 30)
     assert whole.size_bytes == log.segments[0].size_bytes
     assert whole.next_offset_bound == log.segments[1].base_offset

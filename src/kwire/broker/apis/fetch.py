@@ -26,7 +26,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
 
 from kwire.broker.apis.steps.current_leaders import current_leader, endpoints_of
-from kwire.broker.apis.steps.partition_fetch import FetchedPartition, error_code, failure, fetch_partition
+from kwire.broker.apis.steps.partition_fetch import (
+    WHOLE_BATCH_VERSION,
+    FetchedPartition,
+    error_code,
+    failure,
+    fetch_partition,
+)
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.clock import TimerHandle
 from kwire.broker.context import RequestContext
@@ -44,7 +50,6 @@ from kwire.records.append.request_magic import fetch_magic
 if TYPE_CHECKING:
     from kwire.log.writing.partition_writer import PartitionWriter
 
-FIRST_BATCH_WHOLE_VERSION = 3
 RACK_VERSION = 11
 LEADER_VERSION = 16
 LEADER_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
@@ -130,7 +135,7 @@ class Fetch:
         request, version = self.request, self.context.api_version
         self._started_ns = time.perf_counter_ns()
         left = self._max_bytes
-        at_least_one = version >= FIRST_BATCH_WHOLE_VERSION
+        at_least_one = version >= WHOLE_BATCH_VERSION
         results: Results = []
         is_incremental = self._view.is_incremental
         for each, partition in zip(self._view.partitions, self._partitions, strict=True):

@@ -1,7 +1,7 @@
 """Read from an open partition: parts of files for a fetch, aborted transactions, offsets by time.
 
 A fetch returns bytes of one segment file unchanged, starting with the batch that contains the offset. It may end inside
-a batch, which the consumer fetches again. The payload is not read.
+a later batch, which the consumer fetches again. The payload is not read.
 Source: kafka.log.LocalLog.read, collectAbortedTransactions; UnifiedLog.fetchOffsetByTimestamp; rules F-12, F-22, F-32.
 """
 
@@ -75,11 +75,19 @@ class Fetched(msgspec.Struct, frozen=True):
 
 
 def fetch(
-    segments: SegmentList, offset: int, max_bytes: int, *, limit: int, log_end_offset: int, at_least_one: bool
+    segments: SegmentList,
+    offset: int,
+    max_bytes: int,
+    *,
+    limit: int,
+    log_end_offset: int,
+    at_least_one: bool,
+    may_cut_first: bool,
 ) -> Fetched:
     """Fetch batches from the one that contains offset, below limit, up to max_bytes.
 
-    at_least_one: return the first batch whole even if it is larger than max_bytes.
+    at_least_one: return the first batch whole even if it is larger than max_bytes. may_cut_first: return the beginning
+    of a larger first batch, instead of nothing.
     """
     if offset >= limit:
         return Fetched(offset, next_offset_bound=offset)
@@ -96,7 +104,7 @@ def fetch(
             above = segment.find_batch(limit)
             end, bound = end if above is None else above.position, limit
         size = min(max(max_bytes, place.size_bytes) if at_least_one else max_bytes, end - place.position)
-        if size <= 0:
+        if size <= 0 or (size < place.size_bytes and not may_cut_first):
             break
         bound = min(segment.offset_index.offset_after(place.position + size) or bound, bound)
         part = FilePart(segment.log, place.position, size)

@@ -388,11 +388,19 @@ class PartitionWriter:
 
     # ---- reading
 
-    def fetch(self, offset: int, max_bytes: int, *, up_to: int | None = None, at_least_one: bool = True) -> Fetched:
-        """Fetch batches, as ranges of files, from the one that contains offset up to up_to.
+    def fetch(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        up_to: int | None = None,
+        at_least_one: bool = True,
+        may_cut_first: bool = False,
+    ) -> Fetched:
+        """Fetch batches, as ranges of files, from the one that contains offset up to up_to. The last one may be cut.
 
         up_to: the high watermark (default) or the last stable offset. at_least_one: return the first batch whole even
-        if it is larger than max_bytes; otherwise the last batch may be cut.
+        if it is larger than max_bytes. may_cut_first: return the beginning of a larger first batch, and not nothing.
         Raises BrokerError OFFSET_OUT_OF_RANGE outside of [log_start_offset, log_end_offset].
         """
         local = self.local
@@ -404,7 +412,13 @@ class PartitionWriter:
             )
         limit = self._high_watermark if up_to is None else min(up_to, end_offset)
         return log_reads.fetch(
-            local.segments, offset, max_bytes, limit=limit, log_end_offset=end_offset, at_least_one=at_least_one
+            local.segments,
+            offset,
+            max_bytes,
+            limit=limit,
+            log_end_offset=end_offset,
+            at_least_one=at_least_one,
+            may_cut_first=may_cut_first,
         )
 
     def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:

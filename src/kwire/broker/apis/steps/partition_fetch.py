@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from kwire.log.writing.partition_writer import PartitionWriter
     from kwire.messages.fetch_request import FetchPartition
 
-__all__ = ["READ_COMMITTED", "FetchedPartition", "error_code", "failure", "fetch_partition"]
+__all__ = ["READ_COMMITTED", "WHOLE_BATCH_VERSION", "FetchedPartition", "error_code", "failure", "fetch_partition"]
 
 READ_COMMITTED = 1
+WHOLE_BATCH_VERSION = 3
+"""From this version on, the first batch of a response is whole, and that of another partition is whole or absent."""
 ZSTD_VERSION = 10
 
 
@@ -85,7 +87,8 @@ def fetch_partition(
     committed = isolation_level == READ_COMMITTED
     up_to = min(high_watermark, last_stable_offset) if committed else high_watermark
     limit = max(0, min(max_bytes, request.partition_max_bytes))
-    fetched = log.fetch(offset, limit, up_to=up_to, at_least_one=at_least_one)
+    may_cut_first = version < WHOLE_BATCH_VERSION
+    fetched = log.fetch(offset, limit, up_to=up_to, at_least_one=at_least_one, may_cut_first=may_cut_first)
     if committed:
         data.aborted_transactions = [
             FetchResponse.AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
