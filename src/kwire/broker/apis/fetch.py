@@ -11,8 +11,9 @@ those that tell their rack to a replica there, with replica.selector.class (KIP-
 
 The response is sent when min_bytes are available, a partition has an error, or max_wait_ms has passed; every append to
 one of the partitions is checked. max_bytes is not absolute: from version 3 on, the first partition with records returns
-at least one batch. Partitions are read in the order of the request, or of the fetch session. Followers (replica_id of 0
-or more) need CLUSTER_ACTION on the cluster, consumers READ on each topic.
+at least one batch, and another one nothing if its first batch is larger than the limit. Partitions are read in the
+order of the request, or of the fetch session. Followers (replica_id of 0 or more) need CLUSTER_ACTION on the cluster,
+consumers READ on each topic.
 
 Source: kafka.server.KafkaApis.handleFetchRequest, ReplicaManager.fetchMessages, DelayedFetch 3.9.1.
 """
