@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import random
+import re
 import subprocess
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from tests.waiting import HANG_S
 from tools import kafka
 
@@ -99,6 +104,41 @@ def test_the_console_producer_and_consumer_work(broker: Broker) -> None:
     )  # fmt: skip
     assert "Offset:0\th:1\tk\tone\nOffset:1\th:2\tk\ttwo\n" in printed
     assert "Processed a total of 2 messages" in printed
+
+
+def test_a_consumer_of_several_topics_gets_each_record_once_while_others_write(broker: Broker) -> None:
+    """The partitions of its fetch session change places."""
+    topics, stopped, count = [f"several-{number}" for number in range(4)], threading.Event(), Counter[tuple[str, int]]()
+    for topic in topics:
+        broker.create_topic(topic, partitions=2)
+    draw, producer = random.Random(1), Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 2})
+
+    def write() -> None:
+        while not stopped.wait(0.003):
+            for _ in range(5):
+                place = draw.choice(topics), draw.randrange(2)
+                producer.produce(place[0], f"{place[0]} {place[1]} {count[place]}", partition=place[1])
+                count[place] += 1
+            producer.poll(0)
+        assert not producer.flush(HANG_S)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    end = threading.Timer(15, stopped.set)
+    end.start()
+    try:
+        printed = tool(
+            TOOLS + "consumer.ConsoleConsumer", "--bootstrap-server", broker.bootstrap_servers, "--include",
+            "several-.*", "--from-beginning", "--timeout-ms", "10000", "--property", "print.partition=true",
+            "--property", "print.offset=true",
+        )  # fmt: skip
+    finally:
+        stopped.set()
+        writer.join()
+        end.cancel()
+    found = re.findall(r"^Partition:(\d)\tOffset:(\d+)\t(several-\d) (\d) (\d+)$", printed, re.MULTILINE)
+    assert all(each[:2] == each[3:] for each in found)
+    assert Counter((topic, int(partition)) for _, _, topic, partition, _ in found) == count
 
 
 def test_groups_are_described_reset_and_deleted(broker: Broker) -> None:
