@@ -18,7 +18,7 @@ import kwire.spark.lake.sink
 from kwire.errors import OptionError, TableError
 from kwire.lake import Chosen, Layout, append_logs
 from kwire.log import LogDirectory
-from kwire.spark.copying import Copy
+from kwire.spark.copying import Copy, CopyWriter
 from kwire.spark.lake.source import DeltaSink, IcebergSink
 from kwire.spark.live.source import KafkaLiveSource
 from kwire.spark.log.source import KafkaLogSource
@@ -116,7 +116,7 @@ def test_a_stream_stores_the_topic_id(
     copy = Copy.of(KafkaLogSource, given, IcebergSink if format == "iceberg" else DeltaSink, options(tables), None)
     monkeypatch.setattr(kwire.spark.lake.sink, "micro_batch_of_task", lambda: ("q", 0))
     monkeypatch.setattr(kwire.spark.lake.sink, "task_number", lambda: 0)
-    reader, writer = copy.planner(), copy.writer()
+    reader, writer = copy.planner(), CopyWriter(copy)
     planned = reader.partitions(reader.initialOffset(), reader.latestOffset(reader.initialOffset()))
     writer.commit([writer.write(reader.read(each)) for each in planned], 0)
     assert start(tables, source) == {KEY: 30, ("avro", 1): 5}

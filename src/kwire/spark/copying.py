@@ -14,6 +14,7 @@ import pickle
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
@@ -86,7 +87,7 @@ def copy_stream(
     )
     copy.check_sink()
     format_name = f"kwire-copy-{uuid.uuid4().hex}"
-    make_writer: bytes = cloudpickle.dumps(copy.writer)  # type: ignore[no-untyped-call]
+    make_writer: bytes = cloudpickle.dumps(partial(CopyWriter, copy))  # type: ignore[no-untyped-call]
     parts = {"format_name": format_name, "planner": copy.planner(), "make_writer": make_writer}
     spark.dataSource.register(type("CopySource", (CopySource,), parts))
     writer = spark.readStream.format(format_name).load().writeStream.format(format_name)
@@ -177,10 +178,6 @@ class Copy:
         """Return the reader that plans the micro-batches, which decodes nothing."""
         options = replace(self.reader.options, decoded={})
         return type(self.reader)(options, self.reader.columns, returns_tasks=True)
-
-    def writer(self) -> CopyWriter:
-        """Return the writer of a micro-batch. Raises the errors of the sink."""
-        return CopyWriter(self)
 
     def check_sink(self) -> None:
         """Raise the errors of the sink that are known before there are rows, such as a topic that does not exist."""
