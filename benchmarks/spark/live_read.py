@@ -66,7 +66,10 @@ def measure(
     only: tuple[str, ...] = (),
     cores: int = 2,
 ) -> dict[str, Cost]:
-    """Measure the cost of each way to read, in a new session. only: the ways to measure, all by default."""
+    """Measure the cost of each way to read, in a new session.
+
+    only: the ways to measure, all by default. cores: on which all processes run.
+    """
     spark = start_session(master, **{"spark.jars": jars})
     meter = Meter(spark)
     meter.pin([each.served for each in both], cores)

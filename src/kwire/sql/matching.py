@@ -22,7 +22,7 @@ __all__ = ["Matching", "named_columns"]
 TIME = pa.timestamp("us", "UTC")
 PARTS = 16  # into which a range is cut at once
 MOST_RANGES = 64  # of offsets; more would cost more requests than the records between them
-NUMBER = re.compile(r"(?<!\d)\d{1,19}(?!\d)")  # longer ones are no offsets
+NUMBER = re.compile(r"(?<!\d)\d{1,19}(?!\d)")  # longer ones are not offsets
 SMALLEST_TIME, LARGEST_TIME = -(2**63), 2**63 - 1  # microseconds
 
 _FORMAT, _FILES = ds.IpcFileFormat(), fs.LocalFileSystem()

@@ -53,10 +53,9 @@ def is_spark_worker() -> bool:
 
 
 def warm_up() -> None:
-    """Make the next tasks of this process cheaper. It returns at once unless there is work.
+    """Make the next tasks of this process cheaper. Without work it returns immediately.
 
     Call it in each task, and where the driver's processes have imported what they need: they serve the next query, too.
-
     Does nothing in a process that is not a worker of Spark's daemon.
     """
     if is_spark_worker():
